@@ -101,18 +101,14 @@ CREATE TABLE account_changes (
 
 CREATE INDEX account_changes_by_user ON account_changes (user_id, changed_at);
 
--- Sign-ins at the identity provider that have begun and not come back yet. The browser alone has the secret; state, nonce
--- and verifier are derived from it.
-CREATE TABLE oidc_sign_ins (
-    secret_hash    TEXT    PRIMARY KEY,
-    -- Page to return to, a path of this server.
-    next_path      TEXT    NOT NULL,
-    -- 1: the provider was asked to ask for the password again.
-    reauthenticate INTEGER NOT NULL,
-    started_at     INTEGER NOT NULL
+-- Sign-ins through the identity provider from which a session came: each opens one. Kept until the cookie of the sign-in, which
+-- has everything else, has expired.
+CREATE TABLE oidc_finished_flows (
+    secret_hash TEXT    PRIMARY KEY,
+    begun_at    INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX oidc_sign_ins_by_age ON oidc_sign_ins (started_at);
+CREATE INDEX oidc_finished_flows_by_age ON oidc_finished_flows (begun_at);
 
 -- Settings of the whole server. `principals_revision` increases when users, tokens or role grants change: each server
 -- notices it within a second and reloads them.

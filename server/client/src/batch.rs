@@ -8,6 +8,7 @@ use crate::dto::{Acquired, BatchItem, BatchOperation, LeaseBody};
 use crate::http_call::{self, CallError};
 use crate::lease::Lease;
 use crate::request::{AcquireError, Request};
+use crate::withdrawal::PendingBatch;
 use crate::{rng, schedule};
 
 /// Operations of one call, as the server limits them.
@@ -27,6 +28,9 @@ impl Client {
     /// idempotency key for as long as [`Builder::patience`](crate::Builder::patience) allows: a lock that was granted is not
     /// lost. Locks granted by an earlier answer are renewed meanwhile, and refused ones are tried again.
     ///
+    /// Locks whose outcome stays unknown are released in the background, and so is, when the future is dropped, what was
+    /// granted: see [`withdrawn`](Self::withdrawn).
+    ///
     /// # Errors
     /// See [`AcquireError`]; each request has its own. An error of a whole call, such as an invalid request, is the result of
     /// each of its requests.
@@ -43,11 +47,8 @@ impl Client {
     }
 
     async fn acquire_part(&self, requests: &[Request]) -> Vec<AcquireResult> {
-        let operations: Vec<_> = requests
-            .iter()
-            .map(|request| BatchOperation::Acquire(request.batch_body()))
-            .collect();
-        let key = rng::idempotency_key();
+        let operations = requests.iter().map(Request::batch_operation).collect::<Vec<_>>();
+        let mut pending = PendingBatch::new(self, requests);
         let deadline = clock::now().plus(self.patience);
         // Until the first answer.
         let unknown = |_| Err(AcquireError::Unknown { why: String::new() });
@@ -56,11 +57,18 @@ impl Client {
         loop {
             let sent = clock::now();
             let within = schedule::ANSWER_MAX.min(deadline.since(sent));
-            let retry_after = match self.calls.batch(&operations, &key, within).await {
-                Ok(items) => self.record_items(requests, &mut results, items, sent),
-                Err(error) => record_failure(&mut results, &error),
+            let had_arrived = pending.begin();
+            let retry_after = match self.calls.batch(&operations, &pending.key, within).await {
+                Ok(items) => self.record_items(&mut pending, requests, &mut results, items, sent),
+                Err(error) => {
+                    if matches!(error, CallError::Unknown { is_unsent: true, .. }) {
+                        pending.set_unsent(had_arrived);
+                    }
+                    record_failure(&mut results, &error)
+                }
             };
             let Some(retry_after) = retry_after else {
+                pending.finish();
                 return results;
             };
             failures += 1;
@@ -75,6 +83,7 @@ impl Client {
     /// Records the results of an answer. Returns the pause before the call is repeated; `None` if every outcome is known.
     fn record_items(
         &self,
+        pending: &mut PendingBatch<'_>,
         requests: &[Request],
         results: &mut [AcquireResult],
         items: Vec<BatchItem>,
@@ -94,7 +103,9 @@ impl Client {
                 }) => {
                     let ttl = Duration::from_secs(grant.ttl_seconds);
                     let deadline = schedule::deadline(sent, grant.remaining_ms, ttl);
-                    Ok(Lease::start(self, &request.resource, grant, deadline))
+                    let lease = Lease::start(self, &request.resource, grant, deadline);
+                    pending.keep(&lease);
+                    Ok(lease)
                 }
                 Ok(refused) => Err(AcquireError::from_acquired(refused)),
                 Err(error) => {
@@ -157,7 +168,7 @@ fn record_failure(results: &mut [AcquireResult], error: &CallError) -> Option<Du
 fn parts(requests: &[Request]) -> Vec<&[Request]> {
     let (mut parts, mut first, mut bytes) = (Vec::new(), 0, 0);
     for (place, request) in requests.iter().enumerate() {
-        let operation = serde_json::to_vec(&BatchOperation::Acquire(request.batch_body()));
+        let operation = serde_json::to_vec(&request.batch_operation());
         // With a comma.
         let size = operation.map_or(0, |json| json.len() + 1);
         if place > first && (place - first == CALL_MAX || bytes + size > CALL_BYTES_MAX) {
@@ -218,6 +229,68 @@ mod tests {
             .map(|_| TestServer::key_of(&server.next_request()).to_owned())
             .collect();
         assert_eq!(keys[0], keys[1]);
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_is_dropped_is_released() {
+        // Dropped before the answer to its first call; the repeated call grants both locks.
+        let both = r#"{"results": [
+            {"acquire": {"acquired": true, "leaseId": "l-0", "fencingToken": 1, "ttlSeconds": 30, "remainingMs": 30000}},
+            {"acquire": {"acquired": true, "leaseId": "l-1", "fencingToken": 2, "ttlSeconds": 30, "remainingMs": 30000}}
+        ]}"#;
+        let server = TestServer::start([
+            ("503 Service Unavailable", "{}"),
+            ("200 OK", both),
+            ("200 OK", "{}"),
+        ]);
+        let (client, requests) = (client(&server), requests(2));
+        let received = tokio::task::spawn_blocking(move || (server.next_request(), server));
+        let (first, server) = tokio::select! {
+            results = client.acquire_many(&requests) => panic!("{results:?}"),
+            received = received => received.unwrap(),
+        };
+        client.withdrawn().await;
+        let [repeated, released] = [(); 2].map(|()| server.next_request());
+        assert_eq!(TestServer::key_of(&first), TestServer::key_of(&repeated));
+        for lease in ["l-0", "l-1"] {
+            let release = format!(r#"{{"release":{{"leaseId":"{lease}"}}}}"#);
+            assert!(released.contains(&release), "{released}");
+        }
+    }
+
+    #[tokio::test]
+    async fn locks_with_an_unknown_outcome_are_released() {
+        // The first lock is granted; the second stays unknown until the patience is over. It was granted too, which the client
+        // learns at its second attempt, after one without a decision.
+        let half = r#"{"results": [
+            {"acquire": {"acquired": true, "leaseId": "l-0", "fencingToken": 1, "ttlSeconds": 30, "remainingMs": 30000}},
+            {"problem": {"status": 503, "code": "overloaded", "detail": "This server is overloaded"}}
+        ]}"#;
+        let both = r#"{"results": [
+            {"acquire": {"acquired": true, "leaseId": "l-0", "fencingToken": 1, "ttlSeconds": 30, "remainingMs": 30000}},
+            {"acquire": {"acquired": true, "leaseId": "l-1", "fencingToken": 2, "ttlSeconds": 30, "remainingMs": 30000}}
+        ]}"#;
+        let server = TestServer::start([
+            ("200 OK", half),
+            ("503 Service Unavailable\r\nretry-after: 60", "{}"),
+            ("200 OK", half),
+            ("200 OK", both),
+            ("200 OK", r#"{"results": [{"release": {}}]}"#),
+        ]);
+        let client = client(&server);
+        let results = client.acquire_many(&requests(2)).await;
+        client.withdrawn().await;
+        let lease = results[0].as_ref().unwrap();
+        assert!(lease.checkpoint(Duration::ZERO).is_ok());
+        assert!(
+            matches!(results[1], Err(AcquireError::Unknown { .. })),
+            "{results:?}"
+        );
+        let [.., released] = [(); 5].map(|()| server.next_request());
+        assert!(
+            released.contains("l-1") && !released.contains("l-0"),
+            "{released}"
+        );
     }
 
     #[tokio::test]

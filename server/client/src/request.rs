@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::dto::{AcquireBody, Acquired, BatchAcquireBody};
+use crate::dto::{AcquireBody, Acquired, BatchAcquireBody, BatchOperation};
 use crate::http_call::CallError;
 
 /// An acquire request.
@@ -126,13 +126,14 @@ impl Request {
         }
     }
 
-    pub(crate) fn batch_body(&self) -> BatchAcquireBody<'_> {
-        BatchAcquireBody {
+    /// This request in a batch call.
+    pub(crate) fn batch_operation(&self) -> BatchOperation<'_> {
+        BatchOperation::Acquire(BatchAcquireBody {
             resource: &self.resource,
             owner_id: &self.owner,
             ttl_seconds: whole_seconds(self.ttl),
             metadata: &self.metadata,
-        }
+        })
     }
 
     /// Shown with the lease.

@@ -7,9 +7,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::client::Client;
-use crate::clock;
-use crate::dto::Acquired;
-use crate::http_call::{CallError, Calls};
+use crate::clock::{self, Moment};
+use crate::dto::{Acquired, BatchItem, BatchOperation, LeaseBody};
+use crate::http_call::{self, CallError, Calls};
+use crate::lease::Lease;
 use crate::request::Request;
 use crate::{rng, schedule};
 
@@ -127,21 +128,152 @@ impl Drop for PendingAcquire<'_> {
     }
 }
 
+/// The idempotency key of a batch call whose results the caller has not received, or not all of them. Dropped before that, it
+/// is withdrawn.
+pub(crate) struct PendingBatch<'a> {
+    client: &'a Client,
+    requests: &'a [Request],
+    pub(crate) key: String,
+    /// Leases that the caller has.
+    kept: Vec<String>,
+    may_have_arrived: bool,
+}
+
+impl<'a> PendingBatch<'a> {
+    pub(crate) fn new(client: &'a Client, requests: &'a [Request]) -> Self {
+        Self {
+            client,
+            requests,
+            key: rng::idempotency_key(),
+            kept: Vec::new(),
+            may_have_arrived: false,
+        }
+    }
+
+    /// An attempt begins. Returns whether the server may have received an earlier one.
+    pub(crate) fn begin(&mut self) -> bool {
+        std::mem::replace(&mut self.may_have_arrived, true)
+    }
+
+    /// The attempt that was begun was not sent.
+    pub(crate) fn set_unsent(&mut self, may_have_arrived: bool) {
+        self.may_have_arrived = may_have_arrived;
+    }
+
+    /// This lease is the caller's, who releases it.
+    pub(crate) fn keep(&mut self, lease: &Lease) {
+        self.kept.push(lease.id().to_owned());
+    }
+
+    /// Every result is known.
+    pub(crate) fn finish(mut self) {
+        self.may_have_arrived = false;
+    }
+}
+
+impl Drop for PendingBatch<'_> {
+    fn drop(&mut self) {
+        if !self.may_have_arrived {
+            return;
+        }
+        let (calls, requests) = (self.client.calls.clone(), self.requests.to_vec());
+        let (key, kept) = (std::mem::take(&mut self.key), std::mem::take(&mut self.kept));
+        let withdraw = async move { withdraw_batch(&calls, &requests, &key, kept).await };
+        self.client.withdrawals.start(withdraw);
+    }
+}
+
+/// The attempts to learn a result, within [`WITHDRAW_MAX`].
+struct Attempts {
+    until: Moment,
+    failures: u32,
+}
+
+impl Attempts {
+    fn start() -> Self {
+        Self {
+            until: clock::now().plus(WITHDRAW_MAX),
+            failures: 0,
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.until.since(clock::now())
+    }
+
+    async fn pause(&mut self) {
+        self.failures += 1;
+        tokio::time::sleep(schedule::backoff(self.failures, rng::unit())).await;
+    }
+}
+
 /// Learns the result of a key, and releases what it was granted.
 async fn withdraw(calls: &Calls, request: &Request, key: &str) {
-    let until = clock::now().plus(WITHDRAW_MAX);
-    let mut failures = 0;
+    let body = request.body(Duration::ZERO);
+    let mut attempts = Attempts::start();
     loop {
-        let body = request.body(Duration::ZERO);
-        match calls.acquire(&body, key, until.since(clock::now())).await {
+        match calls.acquire(&body, key, attempts.left()).await {
             Ok(Acquired {
                 grant: Some(grant), ..
             }) => return release(calls, &grant.lease_id).await,
-            Err(CallError::Unknown { .. }) => {}
+            Err(CallError::Unknown { .. }) => attempts.pause().await,
             Ok(_) | Err(_) => return,
         }
-        failures += 1;
-        tokio::time::sleep(schedule::backoff(failures, rng::unit())).await;
+    }
+}
+
+/// As [`withdraw`], for a batch call. Leases that the caller has stay.
+async fn withdraw_batch(calls: &Calls, requests: &[Request], key: &str, mut kept: Vec<String>) {
+    let operations: Vec<_> = requests.iter().map(Request::batch_operation).collect();
+    let mut attempts = Attempts::start();
+    loop {
+        let is_open = match calls.batch(&operations, key, attempts.left()).await {
+            Ok(items) => {
+                let results: Vec<_> = items.into_iter().map(http_call::acquired).collect();
+                let is_unknown = |result: &_| matches!(result, Err(CallError::Unknown { .. }));
+                let is_open = results.iter().any(is_unknown);
+                let granted = results.into_iter().filter_map(|result| result.ok()?.grant);
+                let granted = granted.map(|grant| grant.lease_id);
+                let granted: Vec<_> = granted.filter(|id| !kept.contains(id)).collect();
+                is_open || !release_all(calls, granted, &mut kept).await
+            }
+            Err(CallError::Unknown { .. }) => true,
+            Err(_) => false,
+        };
+        if !is_open {
+            return;
+        }
+        attempts.pause().await;
+    }
+}
+
+/// Releases leases with one call, and adds them to `done`. Returns whether that is all of them.
+async fn release_all(calls: &Calls, leases: Vec<String>, done: &mut Vec<String>) -> bool {
+    if leases.is_empty() {
+        return true;
+    }
+    let release = |lease_id: &String| {
+        BatchOperation::Release(LeaseBody {
+            lease_id: lease_id.clone(),
+        })
+    };
+    let operations: Vec<_> = leases.iter().map(release).collect();
+    match calls
+        .batch(&operations, &rng::idempotency_key(), WITHDRAW_MAX)
+        .await
+    {
+        Ok(items) => {
+            // After another refusal the lease is not held either.
+            let is_failed = |item: &BatchItem| matches!(item, BatchItem::Problem(it) if it.status >= 500);
+            let all = !items.iter().any(is_failed);
+            let ended = leases.into_iter().zip(items).filter(|(_, item)| !is_failed(item));
+            done.extend(ended.map(|(id, _)| id));
+            all
+        }
+        Err(error) => {
+            tracing::debug!("withdrawn leases could not be released: {}", error.sentence());
+            false
+        }
     }
 }
 
@@ -200,7 +332,20 @@ mod tests {
         let mut unsent = begun(Duration::ZERO);
         unsent.set_unsent(false);
         drop(unsent);
+        let requests = [request.clone()];
+        let begun_batch = || {
+            let mut pending = PendingBatch::new(&client, &requests);
+            pending.begin();
+            pending
+        };
+        begun_batch().finish();
+        drop(PendingBatch::new(&client, &requests));
+        let mut unsent = begun_batch();
+        unsent.set_unsent(false);
+        drop(unsent);
         assert_eq!(running(), 0);
+        drop(begun_batch());
+        assert_eq!(running(), 1);
         for _ in 0..WITHDRAWALS_MAX * 2 {
             drop(begun(Duration::ZERO));
         }

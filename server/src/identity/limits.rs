@@ -17,8 +17,8 @@ pub const INDEPENDENT_AFTER: Duration = Duration::from_secs(24 * 3600);
 pub const LINK_MAX: Duration = Duration::from_secs(60 * 60);
 /// Time limit of a sign-in through the identity provider.
 pub const FLOW_MAX: Duration = Duration::from_secs(10 * 60);
-/// Sign-ins in progress that are stored; the oldest are dropped.
-pub const FLOWS_MAX: i64 = 10_000;
+/// Bytes of the path to return to afterwards, which a cookie keeps.
+pub const NEXT_PATH_BYTES_MAX: usize = 1_024;
 /// Allowed difference between the clock of the provider, or of another server, and ours.
 pub const SKEW_MAX: Duration = Duration::from_secs(60);
 /// Timeout of one request to the provider.
@@ -68,6 +68,9 @@ pub const HASH_QUEUE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Value of `Retry-After` when the queue is full.
 pub const HASH_QUEUE_RETRY: Duration = Duration::from_secs(2);
 
+/// Sources of one IPv6 site (a /48) that may use their whole rate at the same time.
+const SOURCES_PER_SITE: u32 = 5;
+
 /// A burst of attempts, and the time after which one more is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
@@ -80,6 +83,14 @@ impl Rate {
         Self {
             burst,
             every: Duration::from_millis(every_ms),
+        }
+    }
+
+    /// The rate of an IPv6 site, for the rate of one source.
+    pub fn of_site(self) -> Self {
+        Self {
+            burst: self.burst * SOURCES_PER_SITE,
+            every: self.every / SOURCES_PER_SITE,
         }
     }
 }

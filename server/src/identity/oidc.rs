@@ -4,7 +4,7 @@
 //! address or name; permissions come from the roles claim at each sign-in. Sessions are the same as after a password
 //! sign-in.
 //!
-//! **Invariants:** each flow is valid once, for the browser that began it, for ten minutes; a callback is accepted
+//! **Invariants:** each flow opens at most one session, for the browser that began it, within ten minutes; a callback is accepted
 //! only after every check, and every rejected one is in the audit log.
 
 pub mod check;
@@ -19,8 +19,10 @@ use std::sync::Arc;
 use domain::audit::Action;
 use serde_json::json;
 use thiserror::Error;
+use tokio::sync::OnceCell;
 
 pub use self::flow::StartedFlow;
+use self::flow::{Flow, FlowKey};
 use self::provider::Provider;
 use super::Identity;
 use super::error::IdentityError;
@@ -28,7 +30,7 @@ use super::hashing_queue::whole_seconds;
 use super::principal::Principal;
 use super::session_start::Proof;
 use super::sessions::SignedIn;
-use super::sign_in_throttle::Key;
+use super::sign_in_throttle::{Attempts, Key};
 use crate::audit::{Entry, Origin};
 use config::OidcConfig;
 
@@ -37,6 +39,7 @@ pub struct Oidc {
     identity: Arc<Identity>,
     config: OidcConfig,
     provider: Provider,
+    flow_key: OnceCell<FlowKey>,
 }
 
 /// Parameters of the callback.
@@ -107,6 +110,7 @@ impl Oidc {
             provider: Provider::new(&config, home, identity.clock.clone())?,
             identity,
             config,
+            flow_key: OnceCell::new(),
         })
     }
 
@@ -132,9 +136,9 @@ impl Oidc {
         origin: &Origin,
     ) -> Result<(StartedFlow, String), OidcError> {
         self.count(origin)?;
-        // First, so that no flow is stored while the provider is down.
         let metadata = self.provider.metadata().await?;
-        let begun = self.identity.begin_flow(next, again).await?;
+        let key = self.flow_key().await?;
+        let begun = StartedFlow::new(key, next, again, self.identity.now_ms())?;
         let url = self.provider.authorize(&metadata, &begun, again)?;
         Ok((begun, url))
     }
@@ -149,9 +153,9 @@ impl Oidc {
         self.count(origin)?;
         let finished = self.try_finish(returned, origin).await;
         if finished.is_ok() {
-            let key = Key::Provider(origin.network());
-            self.identity.throttle.refund(&key);
-            self.identity.throttle.refund(&key);
+            let keys = Key::of_source(origin.network(), Attempts::Provider);
+            self.identity.throttle.refund(&keys);
+            self.identity.throttle.refund(&keys);
         }
         if let Err(OidcError::Refused { why, detail }) = &finished {
             tracing::warn!("a sign-in through the identity provider was rejected: {why}: {detail}");
@@ -165,10 +169,17 @@ impl Oidc {
         finished
     }
 
-    /// Each started flow costs a row, and each callback a request to the provider.
+    async fn flow_key(&self) -> Result<&FlowKey, IdentityError> {
+        self.flow_key
+            .get_or_try_init(|| FlowKey::load(&self.identity.db))
+            .await
+    }
+
+    /// Each callback costs a request to the provider.
     fn count(&self, origin: &Origin) -> Result<(), OidcError> {
         let now = self.identity.clock.tick();
-        let counted = self.identity.throttle.count(Key::Provider(origin.network()), now);
+        let keys = Key::of_source(origin.network(), Attempts::Provider);
+        let counted = self.identity.throttle.count(keys, now);
         counted.map_err(|wait| OidcError::TooOften {
             wait_s: whole_seconds(wait),
         })
@@ -177,13 +188,20 @@ impl Oidc {
     async fn try_finish(&self, returned: Returned, origin: &Origin) -> Result<(SignedIn, String), OidcError> {
         let state = returned.state.unwrap_or_default();
         let cookie = returned.cookie.unwrap_or_default();
-        let flow = self.identity.take_flow(&cookie, &state).await?;
+        let flow = Flow::returned(self.flow_key().await?, &cookie, &state, self.identity.now_ms())?;
+        let spent = || OidcError::refused("spent", "the attempt was used already");
+        if self.identity.is_finished(&flow).await? {
+            return Err(spent());
+        }
         if let Some(error) = returned.error {
             return Err(OidcError::refused("provider_refused", error.escape_debug()));
         }
         let code = returned.code.filter(|code| !code.is_empty());
         let code = code.ok_or_else(|| OidcError::refused("no_code", "there is no code"))?;
         let known = self.provider.redeem(code, &flow).await?;
+        if !self.identity.finish_flow(&flow).await? {
+            return Err(spent());
+        }
         let user = self
             .identity
             .user_of_provider(&self.config, &known, origin)

@@ -19,7 +19,7 @@ use super::secret::{self, Secret};
 use super::session_start::Proof;
 use super::sessions::SignedIn;
 use super::sign_in_attempt::too_many;
-use super::sign_in_throttle::Key;
+use super::sign_in_throttle::{Attempts, Key};
 use super::user_passwords::check_is_local;
 use super::users::NewUser;
 use super::{Identity, principal_cache};
@@ -130,11 +130,11 @@ impl Identity {
     /// # Errors
     /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn check_user_link(&self, link: &str, origin: &Origin) -> Result<(), IdentityError> {
-        let key = self.count_link(origin)?;
+        let keys = self.count_link(origin)?;
         if self.usable_link(link, "user").await?.is_none() {
             return Err(IdentityError::BadLink);
         }
-        self.throttle.refund(&key);
+        self.throttle.refund(&keys);
         Ok(())
     }
 
@@ -146,11 +146,11 @@ impl Identity {
         if self.directory().admins().next().is_some() {
             return Err(IdentityError::BadLink);
         }
-        let key = self.count_link(origin)?;
+        let keys = self.count_link(origin)?;
         if self.usable_link(link, "setup").await?.is_none() {
             return Err(IdentityError::BadLink);
         }
-        self.throttle.refund(&key);
+        self.throttle.refund(&keys);
         Ok(())
     }
 
@@ -214,7 +214,7 @@ impl Identity {
     /// # Errors
     /// `BadLink`; `TooManyGuesses` after several of those.
     pub async fn open_link(&self, link: &str, origin: &Origin) -> Result<SignedIn, IdentityError> {
-        let key = self.count_link(origin)?;
+        let keys = self.count_link(origin)?;
         let found = self.usable_link(link, "user").await?;
         let found = found.ok_or(IdentityError::BadLink)?;
         let user = self.user(found.user_id.as_deref().unwrap_or_default()).await?;
@@ -226,17 +226,17 @@ impl Identity {
         let session = session.ok_or(IdentityError::BadLink)?;
         self.use_link(&mut tx, link, "user").await?;
         let signed_in = self.commit_session(tx, user, session, origin).await?;
-        self.throttle.refund(&key);
+        self.throttle.refund(&keys);
         Ok(signed_in)
     }
 
     /// Counts an attempt for its source before the store is queried; a valid link removes the count.
-    fn count_link(&self, origin: &Origin) -> Result<Key, IdentityError> {
-        let key = Key::Link(origin.network());
+    fn count_link(&self, origin: &Origin) -> Result<Vec<Key>, IdentityError> {
+        let keys = Key::of_source(origin.network(), Attempts::Links);
         self.throttle
-            .count(key.clone(), self.clock.tick())
+            .count(keys.clone(), self.clock.tick())
             .map_err(too_many)?;
-        Ok(key)
+        Ok(keys)
     }
 
     /// Marks a link as used. Of concurrent uses, one succeeds.

@@ -1,6 +1,6 @@
 //! Limits of sign-in attempts: each attempt is counted before it is evaluated, and a success removes its count.
 //!
-//! An attempt counts for its source (IPv4 address or IPv6 /64), for its name and globally. If the name has signed in
+//! An attempt counts for its source (IPv4 address or IPv6 /64), for the source's IPv6 /48, for its name and globally. If the name has signed in
 //! from the same source before, it counts for that pair only; a re-authentication counts for its session only:
 //! guesses from elsewhere delay neither. Hashing and its queue are in `hashing_queue`.
 //!
@@ -16,7 +16,7 @@ use domain::tick::Tick;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-pub(super) use self::bucket::Key;
+pub(super) use self::bucket::{Attempts, Key};
 use self::bucket::{Buckets, Full};
 use super::limits::{BUCKET_WAITERS_MAX, KNOWN_PAIRS_MAX, NAME_CHARS_COUNTED};
 use runtime::client_network::ClientNetwork;
@@ -57,7 +57,9 @@ impl SignInThrottle {
         if self.lock().known.set.contains(&pair) {
             return (vec![Key::Pair(pair.0, pair.1)], true);
         }
-        (vec![Key::Everyone, Key::Source(source), Key::Name(pair.1)], false)
+        let mut keys = Key::of_source(source, Attempts::Passwords);
+        keys.extend([Key::Everyone, Key::Name(pair.1)]);
+        (keys, false)
     }
 
     /// Counts an attempt. Waits while a bucket is full of attempts in progress.
@@ -87,8 +89,7 @@ impl SignInThrottle {
     ///
     /// # Errors
     /// Time until the next attempt is allowed.
-    pub(super) fn count(&self, key: Key, now: Tick) -> Result<(), Duration> {
-        let keys = vec![key];
+    pub(super) fn count(&self, keys: Vec<Key>, now: Tick) -> Result<(), Duration> {
         self.try_reserve(&keys, now).map_err(|full| full.wait)?;
         // Ended at once: it stays counted.
         drop(Reservation { throttle: self, keys });
@@ -96,8 +97,11 @@ impl SignInThrottle {
     }
 
     /// Removes the count of an attempt that succeeded.
-    pub(super) fn refund(&self, key: &Key) {
-        self.lock().buckets.refund(key);
+    pub(super) fn refund(&self, keys: &[Key]) {
+        let mut state = self.lock();
+        for key in keys {
+            state.buckets.refund(key);
+        }
     }
 
     /// Records a success: this pair has its own bucket from now on.

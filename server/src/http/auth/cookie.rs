@@ -1,6 +1,7 @@
 //! The session's cookie: opaque, for this host alone, out of reach of scripts, not sent along from other sites.
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::identity::Secret;
 use crate::identity::limits::FLOW_MAX;
@@ -45,9 +46,9 @@ pub fn set(secret: &Secret, is_secure: bool) -> Option<HeaderValue> {
 }
 
 /// `SameSite=Lax`, as for the session: the redirect back begins on the provider's page.
-pub fn set_flow(secret: &Secret, is_secure: bool) -> Option<HeaderValue> {
+pub fn set_flow(flow: &SecretString, is_secure: bool) -> Option<HeaderValue> {
     let max_age = format!("; Max-Age={}", FLOW_MAX.as_secs());
-    make(flow_name(is_secure), secret.expose(), &max_age, is_secure)
+    make(flow_name(is_secure), flow.expose_secret(), &max_age, is_secure)
 }
 
 pub fn clear_flow(is_secure: bool) -> Option<HeaderValue> {

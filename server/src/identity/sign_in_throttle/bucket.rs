@@ -10,22 +10,30 @@ use super::super::limits::{
     BUCKETS_MAX, EVERYONE_RATE, LINK_RATE, NAME_RATE, PAIR_RATE, PROVIDER_RATE, Rate, SESSION_RATE,
     SOURCE_RATE,
 };
-use runtime::client_network::ClientNetwork;
+use runtime::client_network::{ClientNetwork, ClientSite};
 
 /// Key by which attempts are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::identity) enum Key {
     Everyone,
-    Source(ClientNetwork),
+    Source(ClientNetwork, Attempts),
+    /// All sources of an IPv6 /48 together.
+    Site(ClientSite, Attempts),
     Name(String),
     /// A name at a source where it signed in before.
     Pair(ClientNetwork, String),
     /// Re-authentication within a session.
     Session(String),
-    /// Sign-ins through the identity provider that a source started.
-    Provider(ClientNetwork),
-    /// One-time links opened by a source.
-    Link(ClientNetwork),
+}
+
+/// Kinds of attempts that are counted by source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::identity) enum Attempts {
+    Passwords,
+    /// Sign-ins through the identity provider.
+    Provider,
+    /// One-time links.
+    Links,
 }
 
 #[derive(Debug, Default)]
@@ -52,15 +60,30 @@ pub(super) struct Full {
 }
 
 impl Key {
-    const fn rate(&self) -> Rate {
+    /// The keys of a source, and of its site if it has one.
+    pub(in crate::identity) fn of_source(source: ClientNetwork, attempts: Attempts) -> Vec<Self> {
+        let site = source.site().map(|site| Self::Site(site, attempts));
+        site.into_iter().chain([Self::Source(source, attempts)]).collect()
+    }
+
+    fn rate(&self) -> Rate {
         match self {
             Self::Everyone => EVERYONE_RATE,
-            Self::Source(_) => SOURCE_RATE,
+            Self::Source(_, attempts) => attempts.rate(),
+            Self::Site(_, attempts) => attempts.rate().of_site(),
             Self::Name(_) => NAME_RATE,
             Self::Pair(..) => PAIR_RATE,
             Self::Session(_) => SESSION_RATE,
-            Self::Provider(_) => PROVIDER_RATE,
-            Self::Link(_) => LINK_RATE,
+        }
+    }
+}
+
+impl Attempts {
+    const fn rate(self) -> Rate {
+        match self {
+            Self::Passwords => SOURCE_RATE,
+            Self::Provider => PROVIDER_RATE,
+            Self::Links => LINK_RATE,
         }
     }
 }

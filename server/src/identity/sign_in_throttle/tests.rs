@@ -1,4 +1,4 @@
-use super::super::limits::{BUCKETS_MAX, NAME_RATE, SOURCE_RATE};
+use super::super::limits::{BUCKETS_MAX, LINK_RATE, NAME_RATE, PROVIDER_RATE, SOURCE_RATE};
 use super::*;
 
 fn source(number: u32) -> ClientNetwork {
@@ -51,6 +51,35 @@ fn a_source_has_one_bucket_for_all_names() {
 }
 
 #[test]
+fn the_sources_of_an_ipv6_site_share_a_bucket() {
+    // A thousand networks of one /48, each with names of its own: the site uses up its rate, and neither another site nor
+    // an IPv4 source waits. The same for links and for the provider.
+    let throttle = SignInThrottle::default();
+    let network = |site: u16, network: u16| {
+        let address = std::net::Ipv6Addr::new(0x2001, 0xdb8, site, network, 0, 0, 0, 1);
+        ClientNetwork::from(std::net::IpAddr::from(address))
+    };
+    let evaluated = (0..1_000)
+        .filter(|number| {
+            let (keys, _) = throttle.keys(network(1, *number), &format!("name-{number}"));
+            fail(&throttle, &keys, Tick(0)).is_none()
+        })
+        .count();
+    assert_eq!(evaluated, SOURCE_RATE.of_site().burst as usize);
+    for other in [network(2, 1), source(1)] {
+        let (keys, _) = throttle.keys(other, "ada");
+        assert_eq!(fail(&throttle, &keys, Tick(0)), None);
+    }
+    for (attempts, rate) in [(Attempts::Links, LINK_RATE), (Attempts::Provider, PROVIDER_RATE)] {
+        let counted = (0..1_000)
+            .map(|number| Key::of_source(network(1, number), attempts))
+            .filter(|keys| throttle.count(keys.clone(), Tick(0)).is_ok())
+            .count();
+        assert_eq!(counted, rate.of_site().burst as usize);
+    }
+}
+
+#[test]
 fn a_name_has_one_bucket_for_all_sources() {
     // One source per attempt, as in a botnet. A known pair does not wait.
     let throttle = SignInThrottle::default();
@@ -72,7 +101,7 @@ fn a_full_table_drops_its_oldest_and_still_counts() {
     // A hundred sources more than fit; then guesses from one of them.
     let throttle = SignInThrottle::default();
     for number in 0..u32::try_from(BUCKETS_MAX).unwrap() + 100 {
-        let _counted = throttle.count(Key::Link(source(number)), Tick(0));
+        let _counted = throttle.count(Key::of_source(source(number), Attempts::Links), Tick(0));
     }
     assert_eq!(throttle.lock().buckets.len(), BUCKETS_MAX);
     let (keys, _) = throttle.keys(source(1), "ada");

@@ -14,6 +14,7 @@ const ROWS: &str = "INSERT INTO sessions
          UNION ALL SELECT 'created a link', 1, NULL UNION ALL SELECT 'link of a session', NOW, 'opened a session'
          UNION ALL SELECT 'opened a session', 1, NULL UNION ALL SELECT 'recent', NOW, NULL) AS v
     WHERE u.name = 'ada';
+    INSERT INTO oidc_finished_flows (secret_hash, begun_at) VALUES ('old', 1), ('recent', NOW);
     UPDATE api_tokens SET created_by_id = 'created a token' WHERE name = 't';
     INSERT INTO one_time_links (secret_hash, purpose, user_id, created_at, created_by_id, expires_at)
     SELECT 'old', 'user', id, 1, NULL, 2 FROM users WHERE name = 'ada';
@@ -47,6 +48,8 @@ async fn old_sessions_and_links_are_deleted(store: Store) {
             ]
     })
     .await;
+    let flows = "SELECT secret_hash FROM oidc_finished_flows";
+    assert_eq!(ids(&server.store, flows).await, ["recent"]);
     let links = "SELECT secret_hash FROM one_time_links WHERE user_id IS NOT NULL";
     assert_eq!(ids(&server.store, links).await, ["recent"]);
 }
@@ -59,4 +62,25 @@ async fn old_sessions_are_deleted_on_sqlite() {
 #[tokio::test]
 async fn old_sessions_are_deleted_on_postgres() {
     old_sessions_and_links_are_deleted(Store::postgres().await).await;
+}
+
+#[tokio::test]
+async fn a_locked_session_does_not_delay_the_deletion_of_others() {
+    // As by a change that ends the sessions of a user: it and the deletion would wait for each other.
+    let server = TestServer::builder().start_on(Store::postgres().await).await;
+    server.add_user("ada", on(Role::Viewer, None, None)).await;
+    let insert =
+        "INSERT INTO sessions (id, secret_hash, user_id, method, created_at, last_seen_at, authenticated_at)
+        SELECT v.id, v.id, u.id, 'password', 1, 1, 1 FROM users u, (VALUES ('locked'), ('old')) AS v (id)";
+    server.store.sql(insert).await;
+    let pool = sqlx::PgPool::connect(&server.store.url).await.unwrap();
+    let mut change = pool.begin().await.unwrap();
+    let lock = sqlx::query("SELECT id FROM sessions WHERE id = 'locked' FOR NO KEY UPDATE");
+    lock.execute(&mut *change).await.unwrap();
+    let server = server.restart().await;
+    eventually("the other session is deleted", async || {
+        ids(&server.store, "SELECT id FROM sessions").await == ["locked"]
+    })
+    .await;
+    change.rollback().await.unwrap();
 }

@@ -45,6 +45,8 @@ pub(crate) enum Lie {
     IssuedInTheFuture,
     /// It names no key at all.
     NoKeys,
+    /// It redeems a code more than once.
+    ReusableCodes,
 }
 
 /// The user at the provider's page.
@@ -57,6 +59,7 @@ pub(super) struct Visitor {
     pub(super) proved_s_ago: Option<i64>,
 }
 
+#[derive(Clone)]
 struct Code {
     challenge: String,
     nonce: String,
@@ -317,7 +320,14 @@ async fn token(
     {
         return refused("invalid_client");
     }
-    let Some(code) = provider.0.codes.lock().unwrap().remove(&query["code"]) else {
+    let is_reusable = *provider.0.lie.lock().unwrap() == Lie::ReusableCodes;
+    let mut codes = provider.0.codes.lock().unwrap();
+    let code = codes.get(&query["code"]).cloned();
+    if !is_reusable {
+        codes.remove(&query["code"]);
+    }
+    drop(codes);
+    let Some(code) = code else {
         return refused("invalid_grant");
     };
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(query["code_verifier"].as_bytes()));

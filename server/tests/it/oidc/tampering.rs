@@ -1,5 +1,6 @@
 //! Answers that were tampered with: in transit, at the provider, or by delivery to the wrong browser.
 
+use futures::future::join_all;
 use reqwest::{Response, StatusCode, Url};
 
 use super::provider::Lie;
@@ -47,8 +48,8 @@ fn with(back: &Back, name: &str, value: Option<&str>) -> Back {
 }
 
 #[tokio::test]
-async fn fifteen_tampered_responses_are_refused_and_recorded() {
-    // Thirteen invalid ID tokens, and six forged redirects; then a valid one is accepted.
+async fn tampered_responses_are_refused_and_recorded() {
+    // Thirteen invalid ID tokens, and seven forged redirects; then a valid one is accepted, once.
     let flow = ProviderSignIn::start().await;
     for (lie, why) in [
         (Lie::Nonce, "wrong_nonce"),
@@ -76,6 +77,11 @@ async fn fifteen_tampered_responses_are_refused_and_recorded() {
     refused(&flow, wrong, "wrong_state").await;
     let missing = flow.come_back(&with(&back, "state", None)).await;
     refused(&flow, missing, "wrong_state").await;
+    let forged = Back {
+        cookie: back.cookie.replacen('.', ".1", 1),
+        ..back.clone()
+    };
+    refused(&flow, flow.come_back(&forged).await, "wrong_cookie").await;
     let no_cookie = Back {
         cookie: "a=b".to_owned(),
         ..back.clone()
@@ -104,4 +110,32 @@ async fn fifteen_tampered_responses_are_refused_and_recorded() {
     assert_eq!(flow.come_back(&good).await.status(), StatusCode::SEE_OTHER);
     refused(&flow, flow.come_back(&good).await, "spent").await;
     assert_eq!(flow.console.serving.identity().directory().users.len(), 1);
+}
+
+#[tokio::test]
+async fn a_flow_opens_one_session_whatever_the_provider_redeems() {
+    // Eight callbacks at once and one later, with a code that the provider redeems each time.
+    let flow = ProviderSignIn::start().await;
+    flow.provider.lie(Lie::ReusableCodes);
+    let back = flow.go("/sign-in/oidc").await;
+    let answers = join_all((0..8).map(|_| flow.come_back(&back))).await;
+    let opened = answers
+        .iter()
+        .filter(|answer| answer.status() == StatusCode::SEE_OTHER);
+    assert_eq!(opened.count(), 1);
+    refused(&flow, flow.come_back(&back).await, "spent").await;
+}
+
+#[tokio::test]
+async fn an_unfinished_sign_in_costs_the_store_nothing() {
+    // Sign-ins begin while the store accepts no flow. The first of them is finished afterwards.
+    let flow = ProviderSignIn::start().await;
+    let first = flow.go("/sign-in/oidc").await;
+    let store = &flow.console.store;
+    store.sql("ALTER TABLE oidc_finished_flows RENAME TO away").await;
+    for _ in 1..30 {
+        flow.go("/sign-in/oidc").await;
+    }
+    store.sql("ALTER TABLE away RENAME TO oidc_finished_flows").await;
+    assert_eq!(flow.come_back(&first).await.status(), StatusCode::SEE_OTHER);
 }

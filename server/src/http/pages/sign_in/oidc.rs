@@ -33,7 +33,7 @@ pub(in crate::http) async fn begin(
     match oidc.begin(next, asked.again.is_some(), &who.origin).await {
         Ok((begun, url)) => with_cookie(
             Redirect::to(&url).into_response(),
-            cookie::set_flow(&begun.secret, auth.is_secure),
+            cookie::set_flow(&begun.cookie, auth.is_secure),
         ),
         Err(error) => error_page(&auth, &error, next),
     }
