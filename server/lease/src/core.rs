@@ -17,6 +17,7 @@ use opentelemetry::trace::SpanContext;
 use tokio::sync::{SetOnce, broadcast, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::abandoned_requests::AbandonedRequests;
 use super::activity_log::ActivityLog;
 use super::common::{Changed, Common};
 use super::error::LeaseError;
@@ -26,7 +27,6 @@ use super::metrics::LeaseMetrics;
 use super::operation::{Applied, Operation, OperationResult};
 use super::store::{Lane, Store, StoreError};
 use super::trace_index::{Traced, Traces};
-use super::unclaimed::UnclaimedGrants;
 use super::waiters::WaiterRegistry;
 use super::watchers::Followers;
 use runtime::clock::{Clock, Stopwatch};
@@ -98,7 +98,7 @@ pub(super) struct Core {
     pub(super) waiting: WaiterRegistry,
     pub(super) followers: Followers,
     pub(super) expiries: ExpirySchedule,
-    pub(super) unclaimed: UnclaimedGrants,
+    pub(super) abandoned: AbandonedRequests,
     pub(super) changes: broadcast::Sender<Changed>,
     pub(super) stop: CancellationToken,
     pub(super) closed: CancellationToken,
@@ -123,7 +123,7 @@ impl Core {
         let (main, main_queues) = (0..lanes).map(|_| mpsc::channel(QUEUE_MAX)).unzip();
         let core = Arc::new(Self {
             expiries: ExpirySchedule::default(),
-            unclaimed: UnclaimedGrants::default(),
+            abandoned: AbandonedRequests::default(),
             store,
             clock: common.clock,
             metrics: common.metrics,
@@ -295,7 +295,7 @@ impl Core {
         for ((operation, reply), result) in operations.iter().zip(replies).zip(applied.done) {
             self.metrics.count(operation, &result);
             if result == OperationResult::Failed {
-                let _ = reply.send(Err(LeaseError::Unavailable));
+                self.refuse(operation, reply, LeaseError::Unavailable);
                 continue;
             }
             let answer = BatchReply {
@@ -361,13 +361,17 @@ impl Core {
             .add(u64::try_from(releases).unwrap_or(0));
         tracing::warn!(batch.operations = operations.len(), %error, "a batch of lease operations failed: {error}");
         for (operation, reply) in operations.iter().zip(replies) {
-            let is_undelivered = reply.send(Err(LeaseError::from(error))).is_err();
-            if is_undelivered
-                && let Operation::Acquire(op) = operation
-                && op.is_released_undelivered()
-            {
-                self.release_unclaimed(op, op.id);
-            }
+            self.refuse(operation, reply, LeaseError::from(error));
+        }
+    }
+
+    /// Answers an operation that may or may not have been committed. If its client has disconnected, a grant is released.
+    fn refuse(&self, operation: &Operation, reply: Reply, error: LeaseError) {
+        if reply.send(Err(error)).is_err()
+            && let Operation::Acquire(op) = operation
+            && op.is_released_undelivered()
+        {
+            self.release_unclaimed(op, op.id);
         }
     }
 }

@@ -8,6 +8,7 @@
 //! never decrease; no answer before COMMIT; expiry is a predicate on the store's clock, the
 //! expiry recorder only cleans up; waiters hold no connection.
 
+mod abandoned_requests;
 mod acquire;
 mod activity_log;
 pub mod batch;
@@ -34,7 +35,6 @@ pub mod store_inspection;
 #[cfg(test)]
 mod test_lease;
 mod trace_index;
-mod unclaimed;
 mod waiters;
 mod watchers;
 

@@ -37,8 +37,8 @@ pub(super) fn start(core: &Arc<Core>, retention: LeaseRetention) {
         core.run_maintenance(&retention).await;
     });
     supervise("lease watchers", core, super::watchers::serve);
-    supervise("unclaimed leases", core, |core| async move {
-        core.repeat_unclaimed_releases().await
+    supervise("abandoned lease requests", core, |core| async move {
+        core.repeat_for_abandoned_requests().await
     });
     if !core.store.has_one_writer() {
         supervise("lease heartbeat", core, |core| async move {
@@ -78,9 +78,13 @@ impl Core {
             let mut is_stored = self.record_expiries(due).await;
             let started_at = self.clock.tick();
             if !is_full && started_at >= sweep_at {
-                // A failure is logged by `run_maintenance`, which queries the same store.
-                let found = self.store.expired_leases(RECORD_MAX).await;
-                let found = found.map_or_else(|_| Vec::new(), |found| found.value);
+                let found = match self.store.expired_leases(RECORD_MAX).await {
+                    Ok(found) => found.value,
+                    Err(error) => {
+                        tracing::debug!(%error, "expired leases cannot be searched for: {error}");
+                        Vec::new()
+                    }
+                };
                 is_full = found.len() >= due_max;
                 if !is_full {
                     let ended = self.clock.tick();

@@ -46,11 +46,12 @@ impl WaiterRegistry {
     /// Changes when a waiter should try. False if it does not wait in this process.
     fn set(&self, id: LeaseId, change: impl FnOnce(&mut Tick)) -> bool {
         match self.lock().get(&id) {
-            Some(place) => {
+            // Its task holds the receiver until it ends.
+            Some(place) if !place.try_at.is_closed() => {
                 place.try_at.send_modify(change);
                 true
             }
-            None => false,
+            _ => false,
         }
     }
 
@@ -144,10 +145,7 @@ pub(super) async fn wait(
             // The grant may have come since the last check.
             WakeReason::TimedOut if checks_key => checks_key = false,
             WakeReason::TimedOut => break leave(&core, &op).await,
-            WakeReason::ShuttingDown => {
-                core.submit_detached(leave_operation(&op));
-                break Err(LeaseError::ShuttingDown);
-            }
+            WakeReason::ShuttingDown => break Err(LeaseError::ShuttingDown),
         }
     };
     core.waiting.remove(op.id);
@@ -211,9 +209,18 @@ async fn deliver(
         Err(LeaseError::Unavailable) => {
             // It may be queued or even granted: neither may outlive this request.
             core.release_unclaimed(op, op.id);
+            core.leave_until_answered(&op.resource, op.id);
             let _ = reply.send(answer);
-            let _ = leave(core, op).await;
             return;
+        }
+        Ok(BatchReply {
+            done: OperationResult::Refused { .. } | OperationResult::Acquired { .. },
+            ..
+        }) => None,
+        // Another end of a wait, such as a key that is used for another request, leaves the waiter in its queue.
+        _ if op.mode == AcquireMode::Waiting => {
+            core.leave_until_answered(&op.resource, op.id);
+            None
         }
         _ => None,
     };

@@ -113,14 +113,14 @@ impl Store for PostgresStore {
                 .fetch_one(&self.readers)
                 .await?;
             let mut value = ResourceView::default();
-            let mut queued = false;
+            let mut is_queued = false;
             if let Some(text) = text {
                 let held = from_json::<StateRow>(&text)?.into_held()?.1;
-                queued = !held.queue.is_empty();
+                is_queued = !held.queue.is_empty();
                 value.state = held.state;
             }
-            if queued {
-                let line: Vec<(String, i64)> = sqlx::query_as(sql::QUEUE)
+            if is_queued {
+                let queue: Vec<(String, i64)> = sqlx::query_as(sql::QUEUE)
                     .bind(resource.text())
                     .fetch_all(&self.readers)
                     .await?;
@@ -128,7 +128,7 @@ impl Store for PostgresStore {
                     owner: OwnerId::new(owner),
                     since: StoreTime::from_ms(since),
                 };
-                value.waiters = line.into_iter().map(waiter).collect();
+                value.waiters = queue.into_iter().map(waiter).collect();
             }
             let now = StoreTime::from_ms(now);
             self.check_clock(read_at, now).await?;

@@ -121,15 +121,19 @@ impl Store for SqliteStore {
                 .fetch_optional(&self.readers)
                 .await?;
             let mut value = ResourceView::default();
+            let mut is_queued = false;
             if let Some(row) = row {
-                let row: StateRow = from_json(&row)?;
-                value.state = row.into_held()?.1.state;
+                let held = from_json::<StateRow>(&row)?.into_held()?.1;
+                is_queued = !held.queue.is_empty();
+                value.state = held.state;
             }
-            let line: Vec<(String, i64)> = sqlx::query_as(sql::QUEUE)
-                .bind(resource.text())
-                .fetch_all(&self.readers)
-                .await?;
-            value.waiters = line.into_iter().map(waiter).collect();
+            if is_queued {
+                let queue: Vec<(String, i64)> = sqlx::query_as(sql::QUEUE)
+                    .bind(resource.text())
+                    .fetch_all(&self.readers)
+                    .await?;
+                value.waiters = queue.into_iter().map(waiter).collect();
+            }
             Ok(Read { now, read_at, value })
         })
     }

@@ -19,7 +19,7 @@ const BATCH: usize = 512;
 struct ManualLane {
     core: Arc<Core>,
     queues: Queues,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl ManualLane {
@@ -29,11 +29,7 @@ impl ManualLane {
         let path = folder.path().join("leases.db");
         let store = Box::pin(SqliteStore::open(&path, clock.clone())).await.unwrap();
         let (core, queues) = Core::new(Box::new(store), Common::new(clock, CancellationToken::new()));
-        Self {
-            core,
-            queues,
-            _folder: folder,
-        }
+        Self { core, queues, folder }
     }
 
     /// Commits and answers what is queued.
@@ -125,4 +121,42 @@ async fn a_waiter_keeps_its_place_while_its_lane_is_full() {
     assert!(waiter.as_mut().now_or_never().is_none(), "it is queued again");
     assert_eq!(lane.waiters().await, 1);
     assert_eq!(lane.core.waiting.count(), 1);
+}
+
+#[tokio::test]
+async fn a_waiter_is_removed_once_the_store_answers() {
+    // Another process holds the file during its attempt and its removal, which both fail. Its row would reserve the lock.
+    let mut lane = ManualLane::start().await;
+    let (mut waiter, answer, id) = lane.queued().await;
+    let other = rusqlite::Connection::open(lane.folder.path().join("leases.db")).unwrap();
+    assert!(lane.core.waiting.hint(id, lane.core.clock.tick()));
+    assert!(waiter.as_mut().now_or_never().is_none(), "it tries");
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    lane.drain().await;
+    assert!(waiter.as_mut().now_or_never().is_some(), "it is answered");
+    assert_eq!(answer.await.unwrap().unwrap_err(), LeaseError::Unavailable);
+    lane.drain().await;
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(lane.waiters().await, 1);
+    let core = lane.core.clone();
+    let drained = async {
+        while lane.waiters().await > 0 {
+            lane.drain().await;
+            // Until the operation is repeated.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::select! {
+        () = core.repeat_for_abandoned_requests() => unreachable!(),
+        () = drained => {}
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_whose_task_has_ended_is_not_hinted() {
+    // As after a panic: its head is then removed from the queue instead of being woken in vain.
+    let mut lane = ManualLane::start().await;
+    let (waiter, _answer, id) = lane.queued().await;
+    drop(waiter);
+    assert!(!lane.core.waiting.hint(id, lane.core.clock.tick()));
 }
