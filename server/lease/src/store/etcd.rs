@@ -22,6 +22,7 @@ mod open;
 mod prune;
 mod reads;
 mod rejections;
+mod remembered;
 mod replica;
 mod restore_guard;
 mod snapshot;
@@ -92,6 +93,8 @@ pub struct EtcdStore {
     raising: tokio::sync::Mutex<()>,
     prune_cursors: Mutex<PruneCursors>,
     key_cursor: Mutex<Option<Vec<u8>>>,
+    /// Where the next search for expired leases continues.
+    expiry_cursor: Mutex<Option<Resource>>,
 }
 
 impl EtcdStore {
@@ -174,11 +177,18 @@ impl Store for EtcdStore {
 
     fn run_maintenance<'a>(&'a self, retention: &'a LeaseRetention) -> StoreFuture<'a, PruneProgress> {
         Box::pin(async move {
-            match with_timeout(self.publish_time(&self.readers)).await {
+            // Without a limit of the whole: after a restore this reads every token. Each of its calls has a limit.
+            match self.publish_time(&self.readers).await {
                 // The epoch was raised, which is the purpose of this check.
                 Ok(()) | Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error),
             }
+            let now = self.clock.tick();
+            with_timeout(
+                self.registration
+                    .find_unknown_waiters(&self.readers, &self.keys, now),
+            )
+            .await?;
             with_timeout(self.prune(retention)).await
         })
     }

@@ -13,6 +13,8 @@ use futures::future::{join, join_all};
 use super::EtcdStore;
 use super::commit::{Committed, Decision};
 use super::connection::{Link, with_timeout};
+use super::remembered::Written;
+use super::restore_guard::Basis;
 use super::snapshot::{Snapshot, SnapshotRequest};
 use super::transaction_plan::{ResourceGroup, plan_transactions};
 use super::writes::RESOURCES_MAX;
@@ -100,10 +102,11 @@ impl EtcdStore {
                 }
             }
         }
-        if failures.len() == groups_total
-            && let Some(error) = failures.pop()
-        {
-            return Err(error);
+        if failures.len() == groups_total && groups_total > 0 {
+            // A conflict is repeated, which must not happen while the outcome of another group is unknown.
+            let is_unknown = |error: &StoreError| !matches!(error, StoreError::Conflict);
+            let place = failures.iter().position(is_unknown).unwrap_or(0);
+            return Err(failures.swap_remove(place));
         }
         for error in &failures {
             tracing::warn!(%error, "an operation of a batch failed: {error}");
@@ -121,25 +124,40 @@ impl EtcdStore {
         start: StoreTime,
     ) -> Vec<Result<BatchResult, StoreError>> {
         let mut entries: Vec<Pending> = groups.iter().map(Pending::new).collect();
-        {
+        let basis = {
             let mut cache = self.cache.lock();
             for pending in &mut entries {
                 pending.snapshot = cache.take(&pending.request);
                 pending.is_remembered = pending.snapshot.is_some();
             }
-        }
+            self.guard.basis()
+        };
         // Those that must be read first do not delay the others.
         let (known, unknown): (Vec<_>, Vec<_>) = entries.iter_mut().partition(|entry| entry.is_remembered);
-        let (known, unknown) = join(
-            with_timeout(self.write_pending(link, known, start)),
-            with_timeout(self.write_pending(link, unknown, start)),
+        join(
+            self.write_in_time(link, known, (basis, start)),
+            self.write_in_time(link, unknown, (basis, start)),
         )
         .await;
-        let error = known.err().or(unknown.err()).unwrap_or(StoreError::Conflict);
         entries
             .into_iter()
-            .map(|pending| pending.done.unwrap_or_else(|| Err(repeated(&error))))
+            .map(|pending| pending.done.unwrap_or(Err(StoreError::Conflict)))
             .collect()
+    }
+
+    /// Leaves a result in each entry.
+    async fn write_in_time(
+        &self,
+        link: &Link,
+        mut open: Vec<&mut Pending>,
+        (basis, start): (Basis, StoreTime),
+    ) {
+        let written = with_timeout(self.write_pending(link, &mut open, (basis, start))).await;
+        if let Err(error) = written {
+            for pending in open {
+                pending.done.get_or_insert_with(|| Err(repeated(&error)));
+            }
+        }
     }
 
     /// # Errors
@@ -147,20 +165,27 @@ impl EtcdStore {
     async fn write_pending(
         &self,
         link: &Link,
-        mut open: Vec<&mut Pending>,
-        start: StoreTime,
+        open: &mut Vec<&mut Pending>,
+        (mut basis, start): (Basis, StoreTime),
     ) -> Result<(), StoreError> {
         let mut now = start;
         let mut is_shared = true;
         for _ in 0..CONFLICTS_MAX {
-            self.load(link, &mut open).await;
-            for pending in &mut open {
-                self.decide(pending, now);
+            self.load(link, open).await;
+            for pending in open.iter_mut() {
+                self.decide(pending, (basis, now));
             }
-            is_shared &= self.commit_decided(link, &mut open, is_shared, now).await;
+            is_shared &= self.commit_decided(link, open, is_shared, (basis, now)).await;
             open.retain(|pending| pending.done.is_none());
             if open.is_empty() {
                 return Ok(());
+            }
+            if !self.guard.is_current(basis) {
+                // What was read before may be of the epoch before.
+                basis = self.guard.basis();
+                for pending in open.iter_mut() {
+                    pending.snapshot = None;
+                }
             }
             let current = self.store_clock.read().now;
             if current.since(now) > DECISION_AGE_MS_MAX {
@@ -170,17 +195,18 @@ impl EtcdStore {
         Err(StoreError::Conflict)
     }
 
-    fn decide(&self, pending: &mut Pending, now: StoreTime) {
+    fn decide(&self, pending: &mut Pending, (basis, now): (Basis, StoreTime)) {
         let Some(snapshot) = pending.snapshot.as_ref().filter(|_| pending.done.is_none()) else {
             return;
         };
-        let loaded = self.loaded(&pending.request, snapshot, now);
+        let loaded = self.loaded(&pending.request, snapshot, (basis, now));
         match run(loaded, &pending.operations, &self.replica) {
             Ok(ran) if !ran.changes.is_empty() => pending.ran = Some(ran),
             // Decided again on a read.
             Ok(_) if pending.is_remembered => pending.snapshot = None,
             Ok(ran) => {
-                self.remember(&pending.request, snapshot);
+                self.register_queued(&pending.operations, snapshot);
+                self.remember(&pending.request, snapshot, basis);
                 pending.done = Some(Ok(ran));
             }
             Err(error) => pending.done = Some(Err(error.into())),
@@ -194,7 +220,7 @@ impl EtcdStore {
         link: &Link,
         open: &mut [&mut Pending],
         shared: bool,
-        now: StoreTime,
+        (basis, now): (Basis, StoreTime),
     ) -> bool {
         let mut decided: Vec<&mut Pending> = open
             .iter_mut()
@@ -204,15 +230,20 @@ impl EtcdStore {
         let size = if shared { RESOURCES_MAX } else { 1 };
         let commits = decided
             .chunks_mut(size)
-            .map(|pending| self.commit_pending(link, pending, now));
+            .map(|pending| self.commit_pending(link, pending, (basis, now)));
         join_all(commits).await.into_iter().all(|is_accepted| is_accepted)
     }
 
     /// Returns whether etcd accepts a transaction of this size.
-    async fn commit_pending(&self, link: &Link, pending: &mut [&mut Pending], now: StoreTime) -> bool {
+    async fn commit_pending(
+        &self,
+        link: &Link,
+        pending: &mut [&mut Pending],
+        (basis, now): (Basis, StoreTime),
+    ) -> bool {
         let decisions = pending.iter().filter_map(|it| it.decision()).collect::<Vec<_>>();
         let registered = self.registration.lease();
-        let committed = self.commit(link, &decisions, now).await;
+        let committed = self.commit(link, &decisions, (basis, now)).await;
         drop(decisions);
         let committed = match committed {
             Ok(Some(committed)) => committed,
@@ -235,7 +266,12 @@ impl EtcdStore {
             };
             match committed {
                 Committed::At(revision) => {
-                    self.remember_written(&pending.request, &snapshot, &ran, (revision, registered));
+                    let written = Written {
+                        revision,
+                        registered,
+                        basis,
+                    };
+                    self.remember_written(&pending.request, &snapshot, &ran, written);
                     pending.done = Some(Ok(ran));
                 }
                 Committed::Conflict(current) => pending.snapshot = Some(*current),
@@ -257,14 +293,19 @@ impl EtcdStore {
         join_all(loads).await;
     }
 
-    fn loaded(&self, request: &SnapshotRequest, snapshot: &Snapshot, now: StoreTime) -> Loaded {
+    fn loaded(
+        &self,
+        request: &SnapshotRequest,
+        snapshot: &Snapshot,
+        (basis, now): (Basis, StoreTime),
+    ) -> Loaded {
         let held = snapshot.held.clone();
         let newest = held.state.lease.as_ref().map(|lease| lease.id);
         let known = |id: &LeaseId| Some(*id) == newest || snapshot.ended.contains_key(id);
         let lease_resources = request.leases.iter().filter(|id| known(id));
         Loaded {
             now,
-            floor: self.guard.token_floor(),
+            floor: basis.token_floor,
             margin_ms: self.margin_ms,
             lease_resources: lease_resources
                 .map(|id| (*id, request.resource.clone()))
@@ -273,56 +314,6 @@ impl EtcdStore {
             old_leases: snapshot.ended.clone(),
             keys: snapshot.bound.clone(),
         }
-    }
-
-    fn remember(&self, request: &SnapshotRequest, snapshot: &Snapshot) {
-        if snapshot.held.queue.is_empty() && snapshot.held_revision.max(snapshot.free_revision) > 0 {
-            let state = snapshot.held.state.clone();
-            let revisions = (snapshot.held_revision, snapshot.free_revision);
-            self.cache
-                .lock()
-                .put(request.resource.clone(), state, revisions.0, revisions.1);
-        }
-    }
-
-    fn remember_written(
-        &self,
-        request: &SnapshotRequest,
-        snapshot: &Snapshot,
-        ran: &BatchResult,
-        (revision, registered): (i64, i64),
-    ) {
-        self.remember_revision(revision);
-        for joined in &ran.changes.joined {
-            self.registration
-                .join(&joined.resource, joined.waiter, registered);
-        }
-        for waiter in &ran.changes.left {
-            self.registration.leave(&request.resource, *waiter);
-        }
-        let mut cache = self.cache.lock();
-        for change in ran.changes.leases.values().filter(|change| change.is_new) {
-            cache.put_lease_resource(change.lease.id, change.resource.clone());
-        }
-        let only_rejections = ran.changes.leases.is_empty() && ran.changes.resources.is_empty();
-        let Some(after) = ran.after.get(&request.resource) else {
-            return;
-        };
-        if !after.queue.is_empty() || !snapshot.held.queue.is_empty() || only_rejections {
-            return;
-        }
-        let is_held = after
-            .state
-            .lease
-            .as_ref()
-            .is_some_and(|lease| lease.ending.is_none());
-        let revisions = if is_held { (revision, 0) } else { (0, revision) };
-        cache.put(
-            request.resource.clone(),
-            after.state.clone(),
-            revisions.0,
-            revisions.1,
-        );
     }
 }
 

@@ -135,7 +135,7 @@ impl EtcdStore {
         let mut writes = reads.clone();
         writes.push(TxnOp::put(self.keys.clock(), encode(&value)?, None::<PutOptions>));
         let txn = Txn::new()
-            .when(self.guard.compares(&self.keys))
+            .when(self.guard.compares(&self.keys, self.guard.basis()))
             .and_then(writes)
             .or_else(reads);
         let answer = link.call(|client| run(client, txn.clone())).await?;

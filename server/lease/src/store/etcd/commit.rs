@@ -8,8 +8,9 @@ use super::EtcdStore;
 use super::connection::Link;
 use super::error::EtcdErrorKind;
 use super::identity::run as run_txn;
+use super::restore_guard::Basis;
 use super::snapshot::{Snapshot, SnapshotRequest, read_results};
-use super::values::{LeaseRecord, decode};
+use super::values::{ClockValue, LeaseRecord, decode};
 use super::writes::{WriteOrigin, writes};
 use crate::batch::BatchResult;
 use crate::store::StoreError;
@@ -20,6 +21,9 @@ pub(super) struct Decision<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) ran: &'a BatchResult,
 }
+
+/// Reads and writes of a transaction before the nested ones: the clock, and the writer.
+const FIRST_OPERATIONS: usize = 2;
 
 /// The outcome for one resource.
 pub(super) enum Committed {
@@ -43,11 +47,11 @@ impl EtcdStore {
         &self,
         link: &Link,
         decisions: &[Decision<'_>],
-        now: StoreTime,
+        (basis, now): (Basis, StoreTime),
     ) -> Result<Option<Vec<Committed>>, StoreError> {
         let retry = || Some(decisions.iter().map(|_| Committed::Retry).collect());
         let lease = self.registration.lease();
-        let (txn, ids) = self.transaction(decisions, lease, now)?;
+        let (txn, ids) = self.transaction(decisions, lease, (basis, now))?;
         let sent = self.guard.sent();
         let answer = match link.call(|client| run_txn(client, txn.clone())).await {
             Ok(answer) => answer,
@@ -69,12 +73,15 @@ impl EtcdStore {
             return Ok(retry());
         }
         let revision = revision?;
+        let mut responses = answer.op_responses();
+        let nested = responses.split_off(FIRST_OPERATIONS.min(responses.len()));
+        // This process may have been paused, and its clock with it: the answer then has the time of the other servers.
+        if let Some(pair) = read_results(responses).into_iter().flatten().next() {
+            let clock: ClockValue = decode(pair.key(), pair.value())?;
+            self.store_clock.follow(clock.ms);
+        }
         let mut outcomes = Vec::new();
-        for ((decision, id), response) in decisions
-            .iter()
-            .zip(&ids)
-            .zip(answer.op_responses().into_iter().skip(1))
-        {
+        for ((decision, id), response) in decisions.iter().zip(&ids).zip(nested) {
             outcomes.push(match response {
                 TxnOpResponse::Txn(response) if response.succeeded() => Committed::At(revision),
                 // A failure to read the current state concerns one resource only: that resource is read again.
@@ -93,10 +100,14 @@ impl EtcdStore {
         &self,
         decisions: &[Decision<'_>],
         lease: i64,
-        now: StoreTime,
+        (basis, now): (Basis, StoreTime),
     ) -> Result<(Txn, Vec<String>), StoreError> {
         let (mut ids, mut first_rejection) = (Vec::new(), 0);
-        let mut nested = vec![TxnOp::put(self.keys.writer(), &*self.replica, None)];
+        let first: [TxnOp; FIRST_OPERATIONS] = [
+            TxnOp::get(self.keys.clock(), None),
+            TxnOp::put(self.keys.writer(), &*self.replica, None),
+        ];
+        let mut nested = Vec::from(first);
         for Decision {
             request,
             snapshot,
@@ -126,7 +137,7 @@ impl EtcdStore {
         }
         let guard = [self.keys.identity(), self.keys.clock()].map(|key| TxnOp::get(key, None));
         let txn = Txn::new()
-            .when(self.guard.compares(&self.keys))
+            .when(self.guard.compares(&self.keys, basis))
             .and_then(nested)
             .or_else(guard);
         Ok((txn, ids))

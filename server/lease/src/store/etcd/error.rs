@@ -66,6 +66,9 @@ fn classify(code: GrpcCode, message: &str) -> EtcdErrorKind {
         || has("authentication is not enabled")
     {
         EtcdErrorKind::Denied
+    } else if has("too many requests") || has("message length too large") {
+        // An answer that is too large comes after the commit.
+        EtcdErrorKind::Unavailable
     } else if has("invalid auth token")
         || has("revision of auth store is old")
         || code == GrpcCode::Unauthenticated

@@ -17,8 +17,8 @@ use crate::store::StoreError;
 
 /// Layout of the keys and values.
 pub(super) const LAYOUT: u32 = 1;
-/// Keys of one answer.
-const PAGE: i64 = 1_000;
+/// Keys of one answer; values are below 8 KiB, and gRPC limits an answer to 4 MiB.
+pub(super) const PAGE: i64 = 400;
 const ATTEMPTS_MAX: usize = 20;
 
 /// Identity and clock of the store as read at one revision.
@@ -288,8 +288,10 @@ impl EtcdStore {
             ));
         };
         self.store_clock.follow(clock.ms);
-        self.cache.lock().clear();
+        // Together: nothing of the epoch before is remembered in this one.
+        let mut cache = self.cache.lock();
         self.guard.renew(&meta.header, identity, (at, clock_at));
+        cache.clear();
         Ok(())
     }
 }

@@ -193,9 +193,16 @@ impl Keys {
         {
             return Some(Resource::from_bytes(name));
         }
+        self.waiter_of(key).map(|(resource, _)| resource)
+    }
+
+    /// The resource and the id of a key of a queue.
+    pub(super) fn waiter_of(&self, key: &[u8]) -> Option<(Resource, LeaseId)> {
+        let rest = key.strip_prefix(self.prefix.as_bytes())?;
         let name = rest.strip_prefix(b"queue/")?;
         let end = name.iter().rposition(|byte| *byte == 0)?;
-        Some(Resource::from_bytes(&name[..end]))
+        let id = std::str::from_utf8(&name[end + 1..]).ok()?;
+        Some((Resource::from_bytes(&name[..end]), LeaseId::parse(id)?))
     }
 
     /// The part of a key after its namespace.

@@ -80,6 +80,7 @@ impl EtcdStore {
             raising: tokio::sync::Mutex::new(()),
             prune_cursors: Mutex::default(),
             key_cursor: Mutex::new(None),
+            expiry_cursor: Mutex::new(None),
         })
     }
 }

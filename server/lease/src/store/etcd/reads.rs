@@ -1,15 +1,13 @@
 //! Linearizable reads: resources, leases, lists of held leases, queues.
 
-use std::collections::HashMap;
-
 use domain::lease::scope::NameRange;
 use domain::lease::{self, Lease, LeaseId, StoreTime};
 use domain::names::{OwnerId, Resource};
-use etcd_client::{GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp};
+use etcd_client::{GetOptions, KeyValue, SortOrder, SortTarget, Txn, TxnOp, TxnOpResponse};
 
 use super::EtcdStore;
 use super::connection::Link;
-use super::identity::run;
+use super::identity::{PAGE, run};
 use super::keys::KeyRange;
 use super::snapshot::{Snapshot, SnapshotRequest, get_range, parse_queue, read_results, replica};
 use super::store_clock::StoreReading;
@@ -17,12 +15,14 @@ use super::values::{LeaseRecord, StateValue, WaiterValue, decode};
 use crate::operation::QueueHead;
 use crate::store::{HeldRow, Read, ResourceView, StoreError, WaiterView};
 
-/// Keys of one answer; values are below 8 KiB, and gRPC limits an answer to 4 MiB.
-const PAGE: u32 = 400;
+/// Time for one search for expired leases: the next one continues where it ended.
+const SEARCH_MS_MAX: i64 = 700;
 /// Names of one transaction with three reads each.
 const NAMES_MAX: usize = 40;
 /// Waiters that a list shows of each lock.
 const QUEUE_SHOWN: usize = 32;
+/// Queues of one transaction, each with [`QUEUE_SHOWN`] waiters below 1 KiB: gRPC limits an answer to 4 MiB.
+const QUEUES_MAX: usize = 100;
 
 /// A held lease with its resource.
 type Held = (Resource, Lease);
@@ -37,11 +37,20 @@ impl EtcdStore {
         link: &Link,
         reads: Vec<TxnOp>,
     ) -> Result<(i64, Vec<Vec<KeyValue>>), StoreError> {
+        let (revision, responses) = self.read_responses(link, reads).await?;
+        Ok((revision, read_results(responses)))
+    }
+
+    async fn read_responses(
+        &self,
+        link: &Link,
+        reads: Vec<TxnOp>,
+    ) -> Result<(i64, Vec<TxnOpResponse>), StoreError> {
         let txn = Txn::new().and_then(reads);
         let sent = self.guard.sent();
         let answer = link.call(|client| run(client, txn.clone())).await?;
         let revision = self.guard.check(sent, answer.header())?;
-        Ok((revision, read_results(answer.op_responses())))
+        Ok((revision, answer.op_responses()))
     }
 
     fn answer<T>(&self, reading: StoreReading, value: T) -> Read<T> {
@@ -142,38 +151,38 @@ impl EtcdStore {
 
     pub(super) async fn read_held_names(&self, names: &[Resource]) -> Result<Read<Vec<HeldRow>>, StoreError> {
         let reading = self.store_clock.read();
-        let mut rows = Vec::with_capacity(names.len());
-        for names in names.chunks(NAMES_MAX) {
-            let reads = names.iter().flat_map(|name| {
-                [
-                    TxnOp::get(self.keys.held(name), None),
-                    get_range(self.keys.queue(name), GetOptions::new()),
-                ]
-            });
+        let mut live = Vec::with_capacity(names.len());
+        for names in names.chunks(QUEUES_MAX) {
+            let reads = names.iter().map(|name| TxnOp::get(self.keys.held(name), None));
             let (_, results) = self.read(&self.readers, reads.collect()).await?;
-            for (name, pairs) in names.iter().zip(results.chunks(2)) {
-                let Some(lease) = live_lease(&pairs[0], reading.now)? else {
-                    continue;
-                };
-                let queue = parse_queue(&pairs[1])?;
-                let queue = queue.into_iter().map(|(_, _, value)| waiter(value)).collect();
-                rows.push(held_row(name.clone(), lease, queue));
+            for (name, pairs) in names.iter().zip(results) {
+                if let Some(lease) = live_lease(&pairs, reading.now)? {
+                    live.push((name.clone(), lease));
+                }
             }
         }
+        live.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let rows = self.with_queues(live).await?;
         Ok(self.answer(reading, rows))
     }
 
     pub(super) async fn read_expired(&self, limit: u32) -> Result<Read<Vec<Resource>>, StoreError> {
         let reading = self.store_clock.read();
         let expired_max = usize::try_from(limit).unwrap_or(usize::MAX);
-        let mut expired = Vec::new();
-        self.each_held(self.keys.all_held(), PAGE, |resource, lease| {
+        let begin = self.expiry_cursor.lock().take();
+        let begin = begin.map_or_else(Vec::new, |last| [last.as_bytes(), b"\0"].concat());
+        let (mut expired, mut last) = (Vec::new(), None);
+        self.each_held(self.keys.held_from(&begin, None), u32::MAX, |resource, lease| {
             if !lease.lives_at(reading.now) {
-                expired.push(resource);
+                expired.push(resource.clone());
             }
-            expired.len() < expired_max
+            let goes_on =
+                expired.len() < expired_max && self.clock.tick().since(reading.read_at) < SEARCH_MS_MAX;
+            last = Some(resource).filter(|_| !goes_on);
+            goes_on
         })
         .await?;
+        *self.expiry_cursor.lock() = last;
         Ok(self.answer(reading, expired))
     }
 
@@ -184,16 +193,11 @@ impl EtcdStore {
         let reading = self.store_clock.read();
         let mut heads = Vec::new();
         for names in resources.chunks(NAMES_MAX) {
-            let first = || {
-                GetOptions::new()
-                    .with_sort(SortTarget::Create, SortOrder::Ascend)
-                    .with_limit(i64::try_from(QUEUE_SHOWN).unwrap_or(i64::MAX))
-            };
             let reads = names.iter().flat_map(|name| {
                 [
                     TxnOp::get(self.keys.held(name), None),
                     TxnOp::get(self.keys.free(name), None),
-                    get_range(self.keys.queue(name), first()),
+                    self.first_waiters(name),
                 ]
             });
             let (_, results) = self.read(&self.readers, reads.collect()).await?;
@@ -221,7 +225,7 @@ impl EtcdStore {
         page: u32,
         mut visit: impl FnMut(Resource, Lease) -> bool + Send,
     ) -> Result<(), StoreError> {
-        let page = i64::from(page.clamp(1, PAGE));
+        let page = i64::from(page).clamp(1, PAGE);
         let KeyRange { mut from, to } = range;
         let mut revision = 0;
         loop {
@@ -255,23 +259,47 @@ impl EtcdStore {
         }
     }
 
+    /// The first waiters of a queue; the answer also counts all of them.
+    fn first_waiters(&self, resource: &Resource) -> TxnOp {
+        let options = GetOptions::new()
+            .with_sort(SortTarget::Create, SortOrder::Ascend)
+            .with_limit(i64::try_from(QUEUE_SHOWN).unwrap_or(i64::MAX));
+        get_range(self.keys.queue(resource), options)
+    }
+
+    /// Adds their queues to held leases in the order of their names.
     async fn with_queues(&self, held: Vec<Held>) -> Result<Vec<HeldRow>, StoreError> {
         let (Some((first, _)), Some((last, _))) = (held.first(), held.last()) else {
             return Ok(Vec::new());
         };
-        let read = get_range(self.keys.queues(first, last), GetOptions::new());
-        let (_, results) = self.read(&self.readers, vec![read]).await?;
-        let mut queues: HashMap<Resource, Vec<WaiterView>> = HashMap::new();
-        for (key, _, value) in parse_queue(&results.into_iter().next().unwrap_or_default())? {
-            if let Some(resource) = self.keys.resource_of(&key) {
-                queues.entry(resource).or_default().push(waiter(value));
+        // Usually none of them has waiters.
+        let count = get_range(self.keys.queues(first, last), GetOptions::new().with_count_only());
+        let (_, counted) = self.read_responses(&self.readers, vec![count]).await?;
+        if counted.iter().all(|response| total(response) == 0) {
+            let row = |(resource, lease)| held_row(resource, lease, Vec::new(), 0);
+            return Ok(held.into_iter().map(row).collect());
+        }
+        let mut rows = Vec::with_capacity(held.len());
+        for held in held.chunks(QUEUES_MAX) {
+            let reads = held.iter().map(|(resource, _)| self.first_waiters(resource));
+            let (_, responses) = self.read_responses(&self.readers, reads.collect()).await?;
+            let totals: Vec<u32> = responses.iter().map(total).collect();
+            let queues = read_results(responses).into_iter().zip(totals);
+            for ((resource, lease), (pairs, total)) in held.iter().zip(queues) {
+                let queue = parse_queue(&pairs)?.into_iter();
+                let queue = queue.map(|(_, _, value)| waiter(value)).collect();
+                rows.push(held_row(resource.clone(), lease.clone(), queue, total));
             }
         }
-        let row = |(resource, lease): Held| {
-            let queue = queues.remove(&resource).unwrap_or_default();
-            held_row(resource, lease, queue)
-        };
-        Ok(held.into_iter().map(row).collect())
+        Ok(rows)
+    }
+}
+
+/// Keys of a range, also those beyond the limit of the read.
+fn total(response: &TxnOpResponse) -> u32 {
+    match response {
+        TxnOpResponse::Get(response) => u32::try_from(response.count()).unwrap_or(u32::MAX),
+        _ => 0,
     }
 }
 
@@ -283,10 +311,9 @@ fn live_lease(pairs: &[KeyValue], now: StoreTime) -> Result<Option<Lease>, Store
     Ok(state.lease.filter(|lease| lease.lives_at(now)))
 }
 
-fn held_row(resource: Resource, lease: Lease, mut queue: Vec<WaiterView>) -> HeldRow {
-    let waiters = u32::try_from(queue.len()).unwrap_or(u32::MAX);
+/// `queue` begins with the first of all `waiters`.
+fn held_row(resource: Resource, lease: Lease, queue: Vec<WaiterView>, waiters: u32) -> HeldRow {
     let first_since = queue.iter().map(|waiter| waiter.since).min();
-    queue.truncate(QUEUE_SHOWN);
     HeldRow {
         resource,
         lease,

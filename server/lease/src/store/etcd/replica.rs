@@ -7,18 +7,21 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use domain::lease::LeaseId;
 use domain::names::Resource;
 use domain::tick::Tick;
-use etcd_client::{Client, PutOptions};
+use etcd_client::{Client, LeaseTimeToLiveOptions, PutOptions};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::connection::Link;
 use super::error::{EtcdError, EtcdErrorKind};
 use super::keys::Keys;
+use crate::store::StoreError;
 
 /// TTL of the etcd lease. etcd grants at least 1.5 election timeouts, which is 2 s unless configured.
 const LEASE_SECONDS: i64 = 3;
 /// Between two renewals, in milliseconds.
 const KEEP_ALIVE_INTERVAL_MS: i64 = 800;
+/// Between two searches for unknown waiters, in milliseconds.
+const SEARCH_INTERVAL_MS: i64 = 3_000;
 
 #[derive(Default)]
 pub(super) struct Registration {
@@ -27,9 +30,10 @@ pub(super) struct Registration {
     /// Serializes registrations.
     turn: tokio::sync::Mutex<()>,
     waiters: Mutex<HashMap<Resource, HashSet<LeaseId>>>,
-    /// Waiters whose keys went with an expired lease: they join again.
+    /// Waiters whose keys went with an expired lease, which join again; and unknown ones, which join or leave.
     lost: Mutex<Vec<(Resource, LeaseId)>>,
     pub(super) lost_added: Notify,
+    searched_at: Mutex<Option<Tick>>,
 }
 
 impl Registration {
@@ -142,6 +146,40 @@ impl Registration {
             Err(fault) => return Err(fault),
         }
         *self.renewed_at.lock() = Some(now);
+        Ok(())
+    }
+
+    /// Finds waiters on our etcd lease that are not registered: the answer to the transaction that wrote them was lost, or a
+    /// snapshot with them was restored. The lease keeps them in their queue, and no other replica may remove them.
+    ///
+    /// # Errors
+    /// etcd does not answer.
+    pub(super) async fn find_unknown_waiters(
+        &self,
+        link: &Link,
+        keys: &Keys,
+        now: Tick,
+    ) -> Result<(), StoreError> {
+        let is_due = |searched: Tick| now.since(searched) >= SEARCH_INTERVAL_MS;
+        if !self.searched_at.lock().is_none_or(is_due) {
+            return Ok(());
+        }
+        let lease = self.lease();
+        let held = link.call(|mut client: Client| async move {
+            let options = LeaseTimeToLiveOptions::new().with_keys();
+            client.lease_time_to_live(lease, Some(options)).await
+        });
+        let held = held.await?;
+        *self.searched_at.lock() = Some(now);
+        let mut unknown: Vec<_> = held.keys().iter().filter_map(|key| keys.waiter_of(key)).collect();
+        let waiters = self.waiters.lock();
+        unknown
+            .retain(|(resource, waiter)| !waiters.get(resource).is_some_and(|queue| queue.contains(waiter)));
+        drop(waiters);
+        if !unknown.is_empty() {
+            self.lost.lock().extend(unknown);
+            self.lost_added.notify_one();
+        }
         Ok(())
     }
 

@@ -31,6 +31,14 @@ struct Known {
     clock_revision: i64,
 }
 
+/// The epoch that a decision is based on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Basis {
+    /// Every token granted is above it.
+    pub(super) token_floor: u64,
+    identity_revision: i64,
+}
+
 /// Greatest revision, term and index of the log before a request was sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentAt {
@@ -74,12 +82,26 @@ impl Guard {
         self.cluster_id.load(Ordering::Relaxed)
     }
 
-    /// Comparisons of every write.
-    pub(super) fn compares(&self, keys: &Keys) -> Vec<Compare> {
+    /// Read it before, or together with, the state of a decision.
+    pub(super) fn basis(&self) -> Basis {
         let known = self.known.lock();
+        Basis {
+            token_floor: known.identity.token_floor,
+            identity_revision: known.identity_revision,
+        }
+    }
+
+    /// Whether the epoch is still that of the decision.
+    pub(super) fn is_current(&self, basis: Basis) -> bool {
+        self.known.lock().identity_revision == basis.identity_revision
+    }
+
+    /// Comparisons of every write: a decision of an earlier epoch is not written.
+    pub(super) fn compares(&self, keys: &Keys, basis: Basis) -> Vec<Compare> {
+        let clock_revision = self.known.lock().clock_revision;
         vec![
-            Compare::mod_revision(keys.identity(), CompareOp::Equal, known.identity_revision),
-            Compare::mod_revision(keys.clock(), CompareOp::Greater, known.clock_revision - 1),
+            Compare::mod_revision(keys.identity(), CompareOp::Equal, basis.identity_revision),
+            Compare::mod_revision(keys.clock(), CompareOp::Greater, clock_revision - 1),
         ]
     }
 

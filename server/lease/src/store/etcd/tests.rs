@@ -17,7 +17,7 @@ use runtime::clock::Clock;
 use runtime::random;
 use testkit::{EtcdCluster, EtcdOptions, Throwaway};
 
-use super::EtcdStore;
+use super::{EtcdStore, values};
 use crate::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
 use crate::store::{Lane, LeaseRetention, Store, StoreError};
 
@@ -106,5 +106,19 @@ fn release(lease: LeaseId) -> Operation {
         principal: crate::LeasePrincipal::new("t"),
         scope: domain::lease::Scope::everything(),
         unbind: None,
+    }
+}
+
+/// Writes keys directly.
+async fn put_all(store: &EtcdStore, pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) {
+    let puts: Vec<_> = pairs
+        .map(|(key, value)| etcd_client::TxnOp::put(key, value, None))
+        .collect();
+    for puts in puts.chunks(128) {
+        let txn = etcd_client::Txn::new().and_then(puts.to_vec());
+        let put = store
+            .readers
+            .call(|client| super::identity::run(client, txn.clone()));
+        put.await.unwrap();
     }
 }

@@ -37,7 +37,7 @@ impl EtcdStore {
         }
     }
 
-    /// The keys of these waiters are gone: each tries, and so joins again.
+    /// The keys of these waiters are gone, or they are unknown: each tries, and so joins again, or leaves if it does not wait.
     fn lost_waiters(&self) -> StoreNotification {
         let head = |(resource, waiter)| QueueHead {
             resource,

@@ -14,9 +14,9 @@ use crate::store::StoreError;
 /// Resources of one transaction.
 pub(super) const RESOURCES_MAX: usize = 32;
 /// Operations on one resource of a transaction. Each writes at most four keys, and etcd allows 128 operations in a nested
-/// transaction and the one around it together.
+/// transaction and the one around it together, which has two of its own.
 pub(super) const RESOURCE_OPERATIONS_MAX: usize = 23;
-const _: () = assert!(1 + RESOURCES_MAX + RESOURCE_OPERATIONS_MAX * 4 + 2 <= 128);
+const _: () = assert!(2 + RESOURCES_MAX + RESOURCE_OPERATIONS_MAX * 4 + 2 <= 128);
 
 pub(super) struct ResourceWrites {
     pub(super) operations: Vec<TxnOp>,

@@ -129,3 +129,24 @@ async fn a_replica_that_is_ahead_reports_no_early_expiry() {
         store.close().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_after_a_pause_has_the_time_of_the_others() {
+    // A process whose clock stood still meanwhile, as with its machine: by the time of the others its grant has expired.
+    let etcd = cluster(1, &[]).await;
+    let (ours, clock_other) = (open(&etcd).await, Clock::start());
+    let other = join(&ours, &config(&etcd.addresses()), clock_other.clone()).await;
+    clock_other.advance(Duration::from_secs(TTL_SECONDS.unsigned_abs() * 2));
+    other.run_maintenance(&RETENTION).await.unwrap();
+    let op = Operation::Acquire(Box::new(acquire("r", AcquireMode::Once)));
+    let applied = ours.apply(Lane::Main, &[op]).await.unwrap();
+    let OperationResult::Acquired { lease, .. } = &applied.done[0] else {
+        panic!("{applied:?}");
+    };
+    assert!(lease.remaining_ms(applied.now) <= 0, "{applied:?}");
+    let next = granted(&other, "r").await;
+    assert_eq!(next.token.number(), lease.token.number() + 1);
+    for store in [ours, other] {
+        store.close().await;
+    }
+}

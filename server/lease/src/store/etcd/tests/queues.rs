@@ -100,3 +100,83 @@ async fn a_conflict_costs_one_operation_of_a_batch() {
         store.close().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_whose_answer_was_lost_is_found() {
+    // The answer to its join was lost, and no client waits for it: its replica keeps its key alive, and has to find it.
+    let etcd = cluster(1, &[]).await;
+    let store = open(&etcd).await;
+    granted(&store, "r").await;
+    let (lost, known) = (join(&store, "r").await, join(&store, "r").await);
+    assert!(store.next_notification().await.missed);
+    store.registration.leave(&Resource::from("r"), lost.id);
+    store.run_maintenance(&RETENTION).await.unwrap();
+    let heads = loop {
+        let notification = store.next_notification().await;
+        if !notification.heads.is_empty() {
+            break notification.heads;
+        }
+    };
+    let found: Vec<_> = heads.iter().map(|head| (head.waiter, head.in_ms)).collect();
+    assert_eq!(found, [(lost.id, 0)]);
+    // As the service does for a waiter that it does not have.
+    let leave = Operation::Leave {
+        resource: Resource::from("r"),
+        waiter: lost.id,
+    };
+    apply(&store, leave).await.unwrap();
+    assert_eq!(head(&store, "r").await, Some(known.id));
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_that_tries_again_is_registered_again() {
+    // The answer to its join was lost, and its client still waits.
+    let etcd = cluster(1, &[]).await;
+    let store = open(&etcd).await;
+    granted(&store, "r").await;
+    let op = join(&store, "r").await;
+    store.registration.leave(&Resource::from("r"), op.id);
+    let again = Operation::Acquire(Box::new(AcquireOp {
+        mode: AcquireMode::Waiting,
+        ..op
+    }));
+    let queued = apply(&store, again).await.unwrap();
+    assert!(matches!(queued, OperationResult::Queued { .. }), "{queued:?}");
+    assert!(store.registration.has_waiters(&Resource::from("r")));
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_show_the_first_waiters_of_long_queues() {
+    // 40 locks with 300 waiters of 900 bytes each: gRPC does not accept an answer with all of them.
+    let etcd = cluster(1, &[]).await;
+    let store = open(&etcd).await;
+    let names: Vec<Resource> = (10..50)
+        .map(|number| Resource::from(format!("{number}{}", "x".repeat(500)).as_str()))
+        .collect();
+    let value = values::WaiterValue {
+        owner: "o".repeat(250),
+        replica: store.replica.to_string(),
+        since: 1_700_000_000_000,
+        place: 0,
+    };
+    let value = values::encode(&value).unwrap();
+    for name in &names {
+        granted(&store, name.text().as_ref()).await;
+        let ids = (0..300u16).map(|_| LeaseId::from_parts(1_700_000_000_000, random::bytes()));
+        let keys: Vec<_> = ids.map(|id| store.keys.waiter(name, id)).collect();
+        put_all(&store, keys.into_iter().map(|key| (key, value.clone()))).await;
+    }
+    let listed = store.held_by_names(&names).await.unwrap().value;
+    let range = domain::lease::scope::NameRange {
+        from: String::new(),
+        to: None,
+    };
+    let paged = store.held_leases(&range, None, 100).await.unwrap().value;
+    for rows in [listed, paged] {
+        let shown: Vec<_> = rows.iter().map(|row| (row.waiters, row.queue.len())).collect();
+        assert_eq!(shown, [(300, 32); 40]);
+    }
+    store.close().await;
+}
