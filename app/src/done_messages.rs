@@ -2,7 +2,7 @@
 //! message needs no script and no state on the server.
 
 /// Start of the page's path, key in its query, message.
-const MESSAGES: [(&str, &str, &str); 20] = [
+const MESSAGES: [(&str, &str, &str); 21] = [
     ("/alerts", "acked", "Acknowledged."),
     ("/alerts", "unacked", "Acknowledgement withdrawn."),
     (
@@ -70,6 +70,11 @@ const MESSAGES: [(&str, &str, &str); 20] = [
         "Protection saved. It is in effect.",
     ),
     ("/settings/protected-prefixes", "removed", "Protection removed."),
+    (
+        "/settings/protected-prefixes",
+        "switched",
+        "Saved. Every server of this console applies it within a second.",
+    ),
     ("/alerts/receivers", "retried", "Queued for delivery again."),
 ];
 

@@ -1,5 +1,5 @@
 // Settings: a form that stays open shows what was saved.
-import { expect, open, test } from '../../demo';
+import { accessible, expect, open, openLive, test } from '../../demo';
 
 test('saved roles are the initial values of the next change', async ({ page, demo }) => {
   const headers = { origin: demo.url };
@@ -98,4 +98,19 @@ test('a row of the users that moves keeps the focus', async ({ page, demo }) => 
   expect(disabled.status()).toBeLessThan(300);
   await expect.poll(async () => (await names()).indexOf('a-moved')).toBeGreaterThan(at);
   await expect(link).toBeFocused();
+});
+
+test('an admin turns read-only mode on and off, for every open page', async ({ page, context }) => {
+  const other = await context.newPage();
+  await openLive(other, '/locks');
+  const notice = other.getByText('The console is read-only');
+  await open(page, '/settings/protected-prefixes');
+  const turn = (to: string) => page.getByRole('button', { name: `Turn read-only mode ${to}` });
+  await turn('on').press('Enter');
+  await expect(notice).toBeVisible();
+  await expect(turn('off')).toBeFocused();
+  await accessible(page);
+  await turn('off').press('Enter');
+  await expect(notice).toHaveCount(0);
+  await expect(turn('on')).toBeFocused();
 });

@@ -217,6 +217,7 @@ routes! {
     // Pages: settings.
     GET "/settings/protected-prefixes", "/api/protected-prefixes" => May(Administer), leptos;
     POST "/settings/protected-prefixes" => May(Administer), page(pages::settings::protected_prefixes::set);
+    POST "/settings/protected-prefixes/read-only" => May(Administer), page(pages::settings::protected_prefixes::set_read_only);
     POST "/settings/protected-prefixes/{id}/remove" => May(Administer), page(pages::settings::protected_prefixes::remove);
     GET "/settings", "/api/account" => SignedIn, leptos;
     POST "/settings/password" => SignedIn, page(pages::settings::account::change_password);

@@ -1,4 +1,4 @@
-//! Protected prefixes: names whose forced unlock needs a second approver.
+//! Protected prefixes: names whose forced unlock needs a second approver; and the switch that stops every forced unlock.
 
 use domain::escape::visible;
 use domain::unlock::ProtectionLevel;
@@ -15,8 +15,10 @@ use crate::forms::field::{ChoiceField, SubmitButton, TextField};
 use crate::layout::SettingsLayout;
 use crate::live::use_live;
 use crate::pages::settings::data::{ProtectedPrefixRow, ProtectedPrefixesData, protected_prefixes};
+use crate::session::use_session;
 
 const ACTION: &str = "/settings/protected-prefixes";
+const READ_ONLY: &str = "/settings/protected-prefixes/read-only";
 
 #[component]
 pub fn ProtectedPrefixesPage() -> impl IntoView {
@@ -48,6 +50,7 @@ fn Body(data: Signal<ProtectedPrefixesData>) -> impl IntoView {
                         <List data/>
                     </section>
                     <p class="ink2">"The longest matching prefix applies. At equal length, an entry for one backend takes precedence over one for every backend, then the stricter one. All other names are standard: one user, a reason and the typed name."</p>
+                    <ReadOnlySwitch/>
                 </div>
                 {form(backends)}
             </div>
@@ -113,6 +116,32 @@ fn list_row(row: &ProtectedPrefixRow) -> AnyView {
                 </ConsoleForm>
             </td>
         </tr>
+    }
+    .into_any()
+}
+
+#[component]
+fn ReadOnlySwitch() -> impl IntoView {
+    let session = use_session();
+    let is_on = Memo::new(move |_| session.with(|session| session.is_read_only));
+    let value = move || if is_on.get() { "no" } else { "yes" };
+    let label = move || {
+        if is_on.get() {
+            "Turn read-only mode off"
+        } else {
+            "Turn read-only mode on"
+        }
+    };
+    view! {
+        <section class="panel" aria-labelledby="read-only">
+            <header><h2 id="read-only">"Read-only mode"</h2></header>
+            <p class="ink2">"While it is on, no forced unlock is possible, nor is one that is in progress completed. Leases and all other pages work as usual."</p>
+            <ConsoleForm action=READ_ONLY stays=true>
+                <FormAlert/>
+                <input type="hidden" name="read_only" value=value/>
+                <div class="do"><SubmitButton class="btn">{changing(label)}</SubmitButton></div>
+            </ConsoleForm>
+        </section>
     }
     .into_any()
 }

@@ -68,6 +68,28 @@ async fn protected_prefix_changes_are_audited() {
 }
 
 #[tokio::test]
+async fn an_admin_turns_read_only_mode_on_and_off() {
+    // By the button of the page, which then offers the opposite; every page has the notice meanwhile. A value of neither kind
+    // changes nothing.
+    let server = TestServer::start().await;
+    let root = server.user("root", on(Role::Admin, None, None)).await;
+    let page = "/settings/protected-prefixes";
+    let switch = async |value: &str| {
+        let form = [("read_only", value)];
+        post(&server, &root, &format!("{page}/read-only"), &form).await
+    };
+    see(&server, &root, page).await.has("Turn read-only mode on");
+    assert_eq!(switch("yes").await.is(303).to, format!("{page}?switched"));
+    see(&server, &root, page).await.has("Turn read-only mode off");
+    see(&server, &root, "/").await.has("The console is read-only");
+    switch("maybe").await.is(422);
+    assert!(server.identity().directory().read_only);
+    switch("no").await.is(303);
+    see(&server, &root, page).await.has("Turn read-only mode on");
+    assert!(!server.identity().directory().read_only);
+}
+
+#[tokio::test]
 async fn exceptions_to_a_protected_prefix_are_named() {
     // The exceptions are older than the protection: a longer prefix, and the same one on one backend.
     let server = TestServer::start().await;

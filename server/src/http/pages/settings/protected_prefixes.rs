@@ -1,4 +1,4 @@
-//! `/settings/protected-prefixes`
+//! `/settings/protected-prefixes`: protected prefixes, and the read-only switch.
 
 use app::console::ConsoleError;
 use app::forms::reply::FormReply;
@@ -136,6 +136,26 @@ pub(in crate::http) async fn remove(
     match state.unlocks.remove_protected_prefix(&form.who, &id).await {
         Ok(()) => form.moved("/settings/protected-prefixes?removed"),
         Err(error) => error_reply(&state, form, &error).await,
+    }
+}
+
+pub(in crate::http) async fn set_read_only(State(state): State<AppState>, form: FormRequest) -> Response {
+    let is_read_only = match form.form.text("read_only").as_str() {
+        "yes" => true,
+        "no" => false,
+        _ => {
+            let reply = FormReply {
+                alert: Some("Choose whether the console is read-only: yes or no.".to_owned()),
+                ..FormReply::default()
+            };
+            return form
+                .reply(&state, PAGE, StatusCode::UNPROCESSABLE_ENTITY, reply)
+                .await;
+        }
+    };
+    match state.auth.identity.set_read_only(&form.who, is_read_only).await {
+        Ok(()) => form.moved("/settings/protected-prefixes?switched"),
+        Err(error) => super::error_reply(&state, form, PAGE, &error).await,
     }
 }
 
