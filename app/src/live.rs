@@ -287,11 +287,9 @@ impl Live {
         })
     }
 
-    /// The backend with the oldest data; one that never answered counts as oldest.
+    /// Of the backends that are not live, the one with the oldest data.
     pub fn oldest_backend(self) -> Option<LiveBackend> {
-        self.backends()
-            .into_iter()
-            .max_by_key(|backend| backend.age_ms.unwrap_or(i64::MAX))
+        event::oldest_not_live(self.backends())
     }
 
     pub fn is_paused(self) -> bool {

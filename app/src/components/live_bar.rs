@@ -1,7 +1,6 @@
 //! Live status on every page: connection, age of the data, oldest backend, waiting changes,
 //! pause.
 
-use domain::backend::BackendStatus;
 use leptos::prelude::*;
 
 use super::state_badge::{Shape, status_badge};
@@ -70,9 +69,7 @@ fn DataAge(live: Live) -> impl IntoView {
 fn OldestBackend(live: Live) -> impl IntoView {
     let oldest = Memo::new(move |_| live.oldest_backend());
     changing(move || {
-        let oldest = oldest
-            .get()
-            .filter(|oldest| oldest.status != BackendStatus::Live)?;
+        let oldest = oldest.get()?;
         let (shape, hue, label) = status_badge(oldest.status);
         let age = oldest.age_ms.map_or_else(|| "never read".to_owned(), seconds);
         Some(

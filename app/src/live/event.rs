@@ -76,6 +76,14 @@ impl LiveBackend {
     }
 }
 
+/// Of the backends that are not live, the one with the oldest data; one that never answered counts as oldest. A live backend
+/// may be older than a stale one, because each has an interval of its own.
+pub(super) fn oldest_not_live(backends: Vec<LiveBackend>) -> Option<LiveBackend> {
+    let others = backends.into_iter();
+    let others = others.filter(|backend| backend.status != BackendStatus::Live);
+    others.max_by_key(|backend| backend.age_ms.unwrap_or(i64::MAX))
+}
+
 fn get(object: &JsValue, name: &str) -> Option<JsValue> {
     Reflect::get(object, &name.into()).ok()
 }
@@ -126,5 +134,22 @@ mod tests {
             .map(|backend| backend.age_ms)
             .collect();
         assert_eq!(ages, [Some(14_500), None]);
+    }
+
+    #[test]
+    fn a_live_backend_does_not_hide_a_stale_one() {
+        // One that is read once a minute is older than one that should have been read 8 s ago.
+        let backend = |name: &str, status, age_ms| LiveBackend {
+            name: name.to_owned(),
+            status,
+            age_ms,
+            poll_interval_ms: 2_000,
+        };
+        let live = || backend("slow", BackendStatus::Live, Some(45_000));
+        let stale = || backend("coord", BackendStatus::Stale, Some(10_000));
+        assert_eq!(oldest_not_live(vec![live(), stale()]), Some(stale()));
+        assert_eq!(oldest_not_live(vec![live()]), None);
+        let down = || backend("new", BackendStatus::Down, None);
+        assert_eq!(oldest_not_live(vec![stale(), down()]), Some(down()));
     }
 }
