@@ -121,7 +121,9 @@ fn check_roles(check: &str, inspected: &StoreInspection) -> Vec<Finding> {
 async fn check_file(path: &Path, config: &Config, clock: &Clock) -> Vec<Finding> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut findings = disk::examine(folder.unwrap_or(Path::new(".")));
-    let location = path.display();
+    // In full: a relative path is another store in each folder.
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let location = full.display();
     if !path.exists() {
         findings.push(Finding::ok(
             CHECK,
