@@ -59,7 +59,9 @@ CREATE TABLE alert_evaluator (
     fencing_token bigint  NOT NULL,
     evaluated_at  bigint,
     -- Increases with each change of rules, silences and open alerts: caches compare this number alone.
-    revision      bigint  NOT NULL DEFAULT 0
+    revision      bigint  NOT NULL DEFAULT 0,
+    -- Increases with each receiver that is added: it lacks the alerts that were notified before.
+    receivers_added bigint  NOT NULL DEFAULT 0
 );
 
 INSERT INTO alert_evaluator (only_row, fencing_token, evaluated_at) VALUES (1, 0, NULL);

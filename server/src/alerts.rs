@@ -66,6 +66,11 @@ pub trait Notices: Send + Sync {
 
     /// Called after the commit.
     fn wake(&self) {}
+
+    /// Receivers that this process has added. Other processes add receivers only on Postgres, where the revision shows it.
+    fn receivers_added(&self) -> u64 {
+        0
+    }
 }
 
 /// Rules, silences and alerts. Cheap to share.

@@ -69,6 +69,8 @@ pub struct Notifier {
     woken: Arc<Notify>,
     /// Number of outbox queries.
     query_count: AtomicU64,
+    /// Receivers added by this process.
+    receivers_added: AtomicU64,
     served: delivery_loop::ServedReceivers,
 }
 
@@ -103,6 +105,7 @@ impl Notifier {
             },
             woken: Arc::default(),
             query_count: AtomicU64::new(0),
+            receivers_added: AtomicU64::new(0),
             served: delivery_loop::ServedReceivers::default(),
         });
         let (worker, ending) = (notifier.clone(), stop.clone());
@@ -115,6 +118,11 @@ impl Notifier {
     /// Number of outbox queries; an idle server on SQLite makes few.
     pub fn query_count(&self) -> u64 {
         self.query_count.load(Ordering::Relaxed)
+    }
+
+    /// Receivers that this process has added.
+    pub fn receivers_added(&self) -> u64 {
+        self.receivers_added.load(Ordering::Relaxed)
     }
 
     /// Call after the commit of an [`enqueue`], to deliver at once instead of within ten seconds.

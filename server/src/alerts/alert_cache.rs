@@ -34,6 +34,8 @@ pub(super) struct AlertState {
     /// Including silences that ended since the read.
     pub(super) silences: Vec<Silence>,
     pub(super) open: Vec<StoredAlert>,
+    /// Number of receivers added so far; each raises the revision.
+    pub(super) receivers_added: i64,
     /// By scope and number of active silences, which end without a new revision.
     summaries: Mutex<VecDeque<(Visible, usize, AlertSummary)>>,
 }
@@ -115,7 +117,8 @@ impl Alerts {
 
     /// The current state. `revision`: that of the store, if the caller has just read it; `None` reads it.
     pub(super) async fn load_state(&self, revision: Option<i64>) -> Result<Arc<AlertState>, sqlx::Error> {
-        // With SQLite an own write is the only way to change it, and invalidates the cache.
+        // With SQLite an own write is the only way to change it, and invalidates the cache; after a new receiver, the next
+        // round does.
         if let (Db::Sqlite(_), Some((state, _))) = (&self.db, self.cache.get()) {
             return Ok(state);
         }
@@ -134,13 +137,17 @@ impl Alerts {
             .filter(|state| state.revision == revision);
         let state = match known {
             Some(state) => state,
-            None => Arc::new(AlertState {
-                revision,
-                rules: self.read_rules().await?,
-                silences: silences::read(&self.db, self.now()).await?,
-                open: store::open(&self.db).await?,
-                summaries: Mutex::default(),
-            }),
+            None => {
+                let receivers_added = store::receivers_added(&self.db).await?;
+                Arc::new(AlertState {
+                    revision,
+                    rules: self.read_rules().await?,
+                    silences: silences::read(&self.db, self.now()).await?,
+                    open: store::open(&self.db, receivers_added).await?,
+                    receivers_added,
+                    summaries: Mutex::default(),
+                })
+            }
         };
         self.cache.put(&state, at, writes);
         Ok(state)
@@ -160,7 +167,7 @@ impl Alerts {
 }
 
 /// Raises the revision. First statement after the audit entry in the transaction of every change of rules, silences and
-/// alerts, which orders their locks.
+/// alerts, which orders their locks. A new receiver raises it too.
 pub(super) async fn raise_revision(tx: &mut Tx) -> Result<(), sqlx::Error> {
     let raise = "UPDATE alert_evaluator SET revision = revision + 1";
     on_either!(tx, Tx, |tx| sqlx::query(raise)

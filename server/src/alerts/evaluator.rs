@@ -51,6 +51,8 @@ pub(super) struct Evaluator {
     windows: WindowLearner,
     janitor: Janitor,
     changes: ChangeDetector,
+    /// Receivers that this process had added at the last round.
+    receivers_added: u64,
     /// When the evaluation time was last stored.
     noted_at: i64,
     is_first: bool,
@@ -73,6 +75,7 @@ impl Evaluator {
             windows: WindowLearner::default(),
             janitor: Janitor::new("alerts", PRUNE_EVERY),
             changes: ChangeDetector::default(),
+            receivers_added: 0,
             noted_at: 0,
             is_first: true,
             is_failing: false,
@@ -123,6 +126,7 @@ impl Evaluator {
         if self.is_first {
             self.changes = ChangeDetector::default();
         }
+        self.check_receivers();
         let positions = self.alerts.ledger.positions(at).await?;
         let state = self
             .alerts
@@ -130,7 +134,7 @@ impl Evaluator {
             .await?;
         let due = self.changes.due(positions, state.revision, at);
         self.name_long_held(&state).await;
-        let (rules, silences) = (state.rules(), state.silences(at));
+        let (rules, silences, receivers_added) = (state.rules(), state.silences(at), state.receivers_added);
         let mut before: Vec<Active> = state.open.iter().map(|open| open.alert.clone()).collect();
         drop(state);
         if self.is_first {
@@ -165,8 +169,23 @@ impl Evaluator {
             &path,
             at,
         );
-        self.write(token, outcome, history, &unchanged, (&rules, &silences), at)
-            .await
+        self.write(
+            token,
+            outcome,
+            history,
+            &unchanged,
+            (&rules, &silences, receivers_added),
+            at,
+        )
+        .await
+    }
+
+    /// With SQLite the state is read again after an own write only, and receivers are written by another module.
+    fn check_receivers(&mut self) {
+        let added = self.notices.receivers_added();
+        if std::mem::replace(&mut self.receivers_added, added) != added {
+            self.alerts.cache.mark_written();
+        }
     }
 
     /// After a time without evaluation: that time does not count.

@@ -26,4 +26,8 @@ impl Notices for Notifier {
     fn wake(&self) {
         Notifier::wake(self);
     }
+
+    fn receivers_added(&self) -> u64 {
+        Notifier::receivers_added(self)
+    }
 }

@@ -89,20 +89,23 @@ fn read_alert(id: i64, rule: &str, subject: &str, body: &str) -> Option<Active> 
         notified: body.notified.as_deref().and_then(AlertSeverity::parse),
         notified_labels: body.notified_labels,
         notified_route: body.notified_route,
+        has_new_receivers: false,
         silenced_by: body.silenced_by,
     })
 }
 
-pub(super) async fn open(db: &Db) -> Result<Vec<StoredAlert>, sqlx::Error> {
+/// `receivers_added`: the number of receivers added so far.
+pub(super) async fn open(db: &Db, receivers_added: i64) -> Result<Vec<StoredAlert>, sqlx::Error> {
     let select = "SELECT id, rule_id, subject, body, acked_at, acked_by, ack_note FROM alerts WHERE is_open = 1 ORDER BY id";
     let mut alerts = Vec::new();
     on_either!(db, Db, |pool| {
         for row in sqlx::query(select).fetch_all(pool).await? {
             let (id, rule, subject, body): (i64, String, String, String) =
                 (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-            let Some(alert) = read_alert(id, &rule, &subject, &body) else {
+            let Some(mut alert) = read_alert(id, &rule, &subject, &body) else {
                 continue;
             };
+            alert.compare_receivers(receivers_added);
             let acked: (Option<i64>, Option<String>, Option<String>) =
                 (row.try_get(4)?, row.try_get(5)?, row.try_get(6)?);
             alerts.push(StoredAlert {
@@ -185,6 +188,14 @@ pub(super) async fn claim(tx: &mut Tx, token: i64, now: i64) -> Result<Option<Op
 
 pub(super) async fn revision(db: &Db) -> Result<i64, sqlx::Error> {
     let read = "SELECT revision FROM alert_evaluator";
+    Ok(on_either!(db, Db, |pool| sqlx::query_scalar(read)
+        .fetch_one(pool)
+        .await?))
+}
+
+/// Number of receivers added so far, removed ones included.
+pub(super) async fn receivers_added(db: &Db) -> Result<i64, sqlx::Error> {
+    let read = "SELECT receivers_added FROM alert_evaluator";
     Ok(on_either!(db, Db, |pool| sqlx::query_scalar(read)
         .fetch_one(pool)
         .await?))

@@ -25,7 +25,7 @@ const GROUP_BYTES_MAX: usize = 300;
 pub enum Occasion {
     /// An alert fires or has resolved.
     Change,
-    /// The receivers of the rule have changed: sent to those that lack a firing alert.
+    /// The receivers of the rule have changed, or a receiver was added: sent to those that lack a firing alert.
     Reroute,
     /// The group may only have grown: sent only if it has grown by the factor.
     Growth,

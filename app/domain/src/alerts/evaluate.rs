@@ -61,6 +61,9 @@ pub struct NotifiedRoute {
     /// Names of receivers; empty: all receivers.
     pub receivers: Vec<String>,
     pub group_by: Vec<GroupBy>,
+    /// Number of receivers that had been added to the installation by then.
+    #[serde(default)]
+    pub receivers_added: i64,
 }
 
 /// A pending or firing alert.
@@ -83,6 +86,8 @@ pub struct Active {
     pub notified_labels: Option<Labels>,
     /// `None`: not notified, or by a version that did not store it.
     pub notified_route: Option<NotifiedRoute>,
+    /// A receiver was added after that notification. Not stored: see [`compare_receivers`](Self::compare_receivers).
+    pub has_new_receivers: bool,
     /// The silence that has already counted it.
     pub silenced_by: Option<String>,
 }
@@ -101,11 +106,18 @@ impl Active {
         self.notified.is_none_or(|severity| rule.severity < severity)
     }
 
-    /// Records that its firing is notified.
-    pub fn mark_notified(&mut self, rule: &Rule) {
+    /// Compares the number of receivers added so far with that at its last notification. When it is read from the store.
+    pub fn compare_receivers(&mut self, receivers_added: i64) {
+        let route = self.notified_route.as_ref();
+        self.has_new_receivers = route.is_some_and(|route| route.receivers_added != receivers_added);
+    }
+
+    /// Records that its firing is notified. `receivers_added`: the number of receivers added so far.
+    pub fn mark_notified(&mut self, rule: &Rule, receivers_added: i64) {
         let route = NotifiedRoute {
             receivers: rule.receivers.clone(),
             group_by: self.group_by(rule).to_vec(),
+            receivers_added,
         };
         if self.notified_labels.is_none() {
             self.notified_labels = Some(labels(rule, self));
@@ -114,12 +126,13 @@ impl Active {
             self.notified = Some(rule.severity);
         }
         self.notified_route = Some(route);
+        self.has_new_receivers = false;
     }
 
-    /// Whether its rule has other receivers than at its last notification.
+    /// Whether its rule has other receivers than at its last notification, or a receiver was added since.
     pub(super) fn is_rerouted(&self, rule: &Rule) -> bool {
         let route = self.notified_route.as_ref();
-        route.is_some_and(|route| route.receivers != rule.receivers)
+        self.has_new_receivers || route.is_some_and(|route| route.receivers != rule.receivers)
     }
 
     /// Grouping of its next notification: its group stays the same until its end, or until its severity rises.
@@ -286,6 +299,7 @@ impl RoundOutcome {
                 notified: None,
                 notified_labels: None,
                 notified_route: None,
+                has_new_receivers: false,
                 silenced_by: None,
             });
         }

@@ -14,7 +14,7 @@ use crate::notification::{Notice, NoticeAlert, NoticeStatus};
 #[derive(Debug, Default)]
 pub struct NotificationRound {
     pub notices: Vec<Notice>,
-    /// Unchanged groups of rules whose receivers have changed.
+    /// Unchanged groups of which a receiver may lack alerts: the receivers of the rule changed, or one was added.
     pub rerouted: Vec<Notice>,
     /// Unchanged groups with more alerts than are stored: their count may have grown.
     pub storms: Vec<Notice>,

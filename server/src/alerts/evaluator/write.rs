@@ -21,13 +21,13 @@ impl Evaluator {
         mut outcome: RoundOutcome,
         history: NotificationRound,
         before: &HashMap<i64, Active>,
-        (rules, silences): (&[Rule], &[Silence]),
+        (rules, silences, receivers_added): (&[Rule], &[Silence], i64),
         now: i64,
     ) -> Result<bool, sqlx::Error> {
         for index in &history.notified {
             let alert = &mut outcome.active[*index];
             if let Some(rule) = rules.iter().find(|rule| rule.id == alert.rule) {
-                alert.mark_notified(rule);
+                alert.mark_notified(rule, receivers_added);
             }
         }
         for (index, silence) in &history.suppressed {

@@ -140,7 +140,7 @@ async fn ten_minutes_of_the_demo_send_ten_notifications() {
         for place in &news.notified {
             let alert = &mut outcome.active[*place];
             if let Some(rule) = rules.iter().find(|rule| rule.id == alert.rule) {
-                alert.mark_notified(rule);
+                alert.mark_notified(rule, 0);
             }
         }
         let mut tx = test_notifier.db.begin().await.unwrap();

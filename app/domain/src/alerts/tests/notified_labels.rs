@@ -16,7 +16,7 @@ fn a_notified_alert_keeps_its_labels_until_its_end() {
     let mut active = firing.active;
     let sent = notices(&rules, &active, &[], &LeftOut::default(), &[], &path, 0);
     let first = sent.notices[0].alerts[0].labels.clone();
-    active[0].mark_notified(&rules[0]);
+    active[0].mark_notified(&rules[0], 0);
     rules[0].name = "Renamed".to_owned();
     let news = vec![result(0, "a", "w2")];
     let mut active = round(&rules, active, news, &|_, _| false, 1_000).active;
@@ -32,7 +32,7 @@ fn a_notified_alert_keeps_its_labels_until_its_end() {
     };
     assert_eq!(labels(&sent.notices, NoticeStatus::Resolved), first);
     let critical = labels(&sent.notices, NoticeStatus::Firing);
-    active[0].mark_notified(&rules[0]);
+    active[0].mark_notified(&rules[0], 0);
     let over = round(&rules, active, Vec::new(), &|_, _| false, 3_000).over;
     let resolved: Vec<Active> = over.into_iter().map(|(alert, _)| alert).collect();
     let sent = notices(&rules, &[], &resolved, &LeftOut::default(), &[], &path, 3_000);

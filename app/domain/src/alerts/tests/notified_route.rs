@@ -20,7 +20,7 @@ fn notified(rules: &[Rule], count: usize) -> (Vec<Active>, NotificationRound) {
     let mut active = round(rules, Vec::new(), found.collect(), &|_, _| false, 0).active;
     let sent = notify(rules, &active, &[]);
     for place in &sent.notified {
-        active[*place].mark_notified(&rules[0]);
+        active[*place].mark_notified(&rules[0], 0);
     }
     (active, sent)
 }
@@ -36,7 +36,28 @@ fn a_change_of_receivers_is_passed_on_once_and_is_no_news() {
     assert_eq!((sent.notices.len(), sent.rerouted.len()), (0, 1));
     assert_eq!(sent.rerouted[0].receivers, ["pager"]);
     assert_eq!(sent.notified, [0]);
-    active[0].mark_notified(&rules[0]);
+    active[0].mark_notified(&rules[0], 0);
+    let sent = notify(&rules, &active, &[]);
+    assert!(sent.is_nothing() && sent.rerouted.is_empty());
+}
+
+#[test]
+fn an_added_receiver_reroutes_firing_alerts_once() {
+    // It is added while a silence matches the alert, which fires for longer.
+    let rules = [immediate("orphaned")];
+    let (mut active, _) = notified(&rules, 1);
+    active[0].compare_receivers(0);
+    assert!(notify(&rules, &active, &[]).rerouted.is_empty());
+    active[0].compare_receivers(1);
+    let path = |_: &Subject| String::new();
+    let silenced = notices(&rules, &active, &[], &LeftOut::default(), &[silence()], &path, 0);
+    assert!(silenced.is_nothing() && silenced.rerouted.is_empty());
+    active[0].compare_receivers(1);
+    let sent = notify(&rules, &active, &[]);
+    assert_eq!((sent.notices.len(), sent.rerouted.len()), (0, 1));
+    assert_eq!(sent.notified, [0]);
+    active[0].mark_notified(&rules[0], 1);
+    active[0].compare_receivers(1);
     let sent = notify(&rules, &active, &[]);
     assert!(sent.is_nothing() && sent.rerouted.is_empty());
 }
@@ -52,7 +73,7 @@ fn an_alert_ends_in_the_group_in_which_it_fired() {
         notify(&rules, &active, &[]).rerouted[0].group,
         fired.notices[0].group
     );
-    active[0].mark_notified(&rules[0]);
+    active[0].mark_notified(&rules[0], 0);
     let ended = notify(&rules, &[], &active);
     assert_eq!(ended.notices[0].group, fired.notices[0].group);
     let (_, next) = notified(&rules, 1);
@@ -108,11 +129,9 @@ fn a_notice_has_every_end_of_its_group() {
     assert_eq!(notify(&rules, &[], &active).notices[0].alerts.len(), count);
 }
 
-#[test]
-fn a_silence_begins_at_once_whatever_the_clock_of_its_server() {
-    let rules = [immediate("orphaned")];
-    let active = round(&rules, Vec::new(), vec![result(0, "jobs", "w")], &|_, _| false, 0).active;
-    let silence = Silence {
+/// For an hour from 5 s on.
+fn silence() -> Silence {
+    Silence {
         id: "s".to_owned(),
         matchers: vec![Matcher {
             label: "rule",
@@ -123,9 +142,15 @@ fn a_silence_begins_at_once_whatever_the_clock_of_its_server() {
         comment: "a migration".to_owned(),
         by: "op".to_owned(),
         suppressed: 0,
-    };
+    }
+}
+
+#[test]
+fn a_silence_begins_at_once_whatever_the_clock_of_its_server() {
+    let rules = [immediate("orphaned")];
+    let active = round(&rules, Vec::new(), vec![result(0, "jobs", "w")], &|_, _| false, 0).active;
     let path = |_: &Subject| String::new();
-    let sent = notices(&rules, &active, &[], &LeftOut::default(), &[silence], &path, 0);
+    let sent = notices(&rules, &active, &[], &LeftOut::default(), &[silence()], &path, 0);
     assert!(sent.notices.is_empty());
     assert_eq!(sent.suppressed, [(0, "s".to_owned())]);
 }
