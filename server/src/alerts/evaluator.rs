@@ -136,6 +136,8 @@ impl Evaluator {
         self.name_long_held(&state).await;
         let (rules, silences, receivers_added) = (state.rules(), state.silences(at), state.receivers_added);
         let mut before: Vec<Active> = state.open.iter().map(|open| open.alert.clone()).collect();
+        // As stored, before the time without evaluation is subtracted: the shifted phase is a change.
+        let stored: HashMap<i64, Active> = before.iter().map(|alert| (alert.id, alert.clone())).collect();
         drop(state);
         if self.is_first {
             self.skip_gap(&rules, &mut before, at).await?;
@@ -148,7 +150,6 @@ impl Evaluator {
             .run(now.tick, store::prune(&self.alerts.db, at))
             .await;
         let mut snapshot = self.scan(&rules, &before, now).await;
-        let unchanged: HashMap<i64, Active> = before.iter().map(|alert| (alert.id, alert.clone())).collect();
         let is_unknown = |rule: &Rule, alert: &Active| {
             let is_of_backend = rule.condition.kind == ConditionKind::BackendUnreachable;
             (!is_of_backend && snapshot.blind.contains(alert.subject.backend()))
@@ -173,7 +174,7 @@ impl Evaluator {
             token,
             outcome,
             history,
-            &unchanged,
+            &stored,
             (&rules, &silences, receivers_added),
             at,
         )

@@ -1,9 +1,12 @@
 //! A real backend that is down when the server starts.
 
 use ::testkit::free_port;
-use domain::alerts::Draft;
+use domain::alerts::{AlertPhase, Draft, Subject};
+use domain::names::{BackendName, LockId, Resource, Source};
 use leasehold::identity::Principal;
 use leasehold::serve::Serving;
+use runtime::clock::Clock;
+use serde_json::json;
 
 use crate::support::{Store, TestServer};
 use testkit::eventually;
@@ -12,6 +15,14 @@ const RULE: &str = "backend_unreachable";
 
 async fn start(store: &Store, toml: &str) -> TestServer {
     TestServer::builder().config(toml).start_on(store.shared()).await
+}
+
+/// A backend at which there is no server.
+fn away() -> String {
+    let port = free_port().unwrap();
+    format!(
+        "[[backend]]\nname = \"away\"\nkind = \"postgres\"\nurl = \"postgres://watch@127.0.0.1:{port}/orders\"\npoll_interval = \"1s\"\n"
+    )
 }
 
 /// Which alert on the outage there is, since when, and whether it fires.
@@ -53,10 +64,7 @@ async fn backend_down_at_start_fires_once_over_a_restart() {
     let first = start(&store, "").await;
     fires_after(&first.serving, "1h").await;
     first.stop().await;
-    let port = free_port().unwrap();
-    let away = format!(
-        "[[backend]]\nname = \"away\"\nkind = \"postgres\"\nurl = \"postgres://watch@127.0.0.1:{port}/orders\"\npoll_interval = \"1s\"\n"
-    );
+    let away = away();
     let second = start(&store, &away).await;
     eventually("it is pending", async || alert(&second.serving).await.is_some()).await;
     failed(&second.serving, 5).await;
@@ -86,4 +94,39 @@ async fn backend_down_at_start_fires_once_over_a_restart() {
             .is_empty()
     );
     third.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn downtime_before_an_unknown_result_does_not_count() {
+    // An alert about a lock is pending since a minute before the server stopped; an hour later its backend does not answer.
+    let store = Store::sqlite();
+    start(&store, "").await.stop().await;
+    let stopped_at = Clock::start().now().wall.timestamp_millis() - 3_600_000;
+    let since = stopped_at - 60_000;
+    let subject = Subject::Lock(LockId {
+        backend: BackendName::parse("away").unwrap(),
+        source: Source::fixed("advisory"),
+        resource: Resource::from("jobs/1"),
+    });
+    let body = json!({"owner": "w", "holding": "", "measure": 0, "why": "", "notified": null, "silenced_by": null,
+        "phase": {"pending": {"since": since, "unknown_since": null}}});
+    let subject_json = serde_json::to_string(&subject).unwrap();
+    let pending = format!(
+        "UPDATE alert_evaluator SET evaluated_at = {stopped_at};
+        INSERT INTO alerts (rule_id, subject, subject_id, is_open, body)
+        VALUES ('long_held', '{subject_json}', 'away', 1, '{body}')"
+    );
+    store.sql(&pending).await;
+    let server = start(&store, &away()).await;
+    let frozen = AlertPhase::Pending {
+        since,
+        unknown_since: Some(stopped_at),
+    };
+    eventually("it is unknown since the last evaluation", async || {
+        let open = server.serving.alerts.open(&Default::default()).await.unwrap();
+        let found = open.iter().find(|open| open.kept.alert.subject == subject);
+        found.is_some_and(|open| open.kept.alert.phase == frozen)
+    })
+    .await;
+    server.stop().await;
 }
