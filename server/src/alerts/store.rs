@@ -155,6 +155,7 @@ pub(super) async fn ended(
                         since: fired_at,
                         fired_at,
                         clear_since: None,
+                        unknown_since: None,
                     },
                     holding: String::new(),
                     why: String::new(),

@@ -17,8 +17,11 @@ pub enum AlertPhase {
     Firing {
         since: i64,
         fired_at: i64,
-        /// The condition does not hold since then, and keep-firing runs.
+        /// The condition does not hold since then, moved forward by unobserved time, and keep-firing runs.
         clear_since: Option<i64>,
+        /// While keep-firing runs: the result is unknown since then.
+        #[serde(default)]
+        unknown_since: Option<i64>,
     },
 }
 
@@ -65,17 +68,32 @@ pub fn step(
             (Some(pending(since, unknown_since.or(Some(now)))), None)
         }
         (Some(AlertPhase::Pending { since, unknown_since }), ConditionResult::Holds) => {
-            // At most now: after a clock was set back, the duration must not be negative.
-            let since = unknown_since
-                .map_or(since, |from| since + (now - from).max(0))
-                .min(now);
+            let since = observed_since(since, unknown_since, now);
             if now - since >= timing.for_ms {
                 (Some(fired(since, now)), Some(AlertTransition::Fired))
             } else {
                 (Some(pending(since, None)), None)
             }
         }
-        (Some(firing @ AlertPhase::Firing { .. }), ConditionResult::Unknown) => (Some(firing), None),
+        (
+            Some(AlertPhase::Firing {
+                since,
+                fired_at,
+                clear_since,
+                unknown_since,
+            }),
+            ConditionResult::Unknown,
+        ) => {
+            // Without a running keep-firing time there is nothing to stop.
+            let unknown_since = clear_since.and(unknown_since.or(Some(now)));
+            let phase = AlertPhase::Firing {
+                since,
+                fired_at,
+                clear_since,
+                unknown_since,
+            };
+            (Some(phase), None)
+        }
         (Some(AlertPhase::Firing { since, fired_at, .. }), ConditionResult::Holds) => {
             (Some(fired(since, fired_at)), None)
         }
@@ -84,18 +102,19 @@ pub fn step(
                 since,
                 fired_at,
                 clear_since,
+                unknown_since,
             }),
             ConditionResult::Clear,
         ) => {
-            let from = clear_since.unwrap_or(now).min(now);
+            let from = observed_since(clear_since.unwrap_or(now), unknown_since, now);
             if now - from >= timing.keep_ms {
                 return (None, Some(AlertTransition::Resolved));
             }
-            let clear_since = Some(from);
             let phase = AlertPhase::Firing {
                 since,
                 fired_at,
-                clear_since,
+                clear_since: Some(from),
+                unknown_since: None,
             };
             (Some(phase), None)
         }
@@ -116,6 +135,7 @@ impl AlertPhase {
             (
                 Self::Firing {
                     clear_since: Some(since),
+                    unknown_since: None,
                     ..
                 },
                 ConditionResult::Clear,
@@ -123,6 +143,13 @@ impl AlertPhase {
             _ => None,
         }
     }
+}
+
+/// The start of a duration, moved forward by the unobserved time. At most now: after a clock was set back, the duration
+/// must not be negative.
+fn observed_since(since: i64, unknown_since: Option<i64>, now: i64) -> i64 {
+    let moved = unknown_since.map_or(since, |from| since + (now - from).max(0));
+    moved.min(now)
 }
 
 const fn pending(since: i64, unknown_since: Option<i64>) -> AlertPhase {
@@ -134,6 +161,7 @@ const fn fired(since: i64, fired_at: i64) -> AlertPhase {
         since,
         fired_at,
         clear_since: None,
+        unknown_since: None,
     }
 }
 
@@ -210,6 +238,41 @@ mod tests {
         ]);
         assert_eq!(kept.last(), Some(&(906, AlertTransition::Resolved)));
         assert_eq!(kept.len(), 3);
+    }
+
+    #[test]
+    fn unobserved_time_does_not_count_for_keep_firing() {
+        // Clear for 2 of 5 when the result becomes unknown: 3 more are required, also after a second time without a
+        // result, and after a clock that was set back.
+        use ConditionResult::{Clear, Holds, Unknown};
+        let fires = [
+            (0, Holds),
+            (10, Holds),
+            (11, Clear),
+            (13, Unknown),
+            (900, Unknown),
+        ];
+        let resolved = |rest: &[(i64, ConditionResult)]| {
+            let mut changes = play(&[&fires[..], rest].concat()).into_iter();
+            let end = changes.find(|(_, change)| *change == AlertTransition::Resolved);
+            end.map(|(at, _)| at)
+        };
+        assert_eq!(resolved(&[(901, Clear), (903, Clear), (904, Clear)]), Some(904));
+        assert_eq!(
+            resolved(&[
+                (901, Clear),
+                (902, Unknown),
+                (950, Clear),
+                (951, Clear),
+                (952, Clear)
+            ]),
+            Some(952)
+        );
+        assert_eq!(resolved(&[(5, Clear), (9, Clear), (10, Clear)]), Some(10));
+        assert_eq!(
+            resolved(&[(901, Holds), (902, Clear), (906, Clear), (907, Clear)]),
+            Some(907)
+        );
     }
 
     proptest! {
