@@ -172,7 +172,8 @@ impl StoredReceiver {
             return active_alerts::firing(tx, &self.id, &notice.alerts).await;
         }
         let last = pacing::last_sent(tx, (&self.id, group)).await?;
-        let alerts = last.map(|(_, notice)| notice.alerts).unwrap_or_default();
+        let notice = last.and_then(|(_, notice)| notice);
+        let alerts = notice.map(|notice| notice.alerts).unwrap_or_default();
         let firing = alerts
             .into_iter()
             .filter(|alert| alert.status == NoticeStatus::Firing);

@@ -62,14 +62,21 @@ impl Pacing {
         let waiting = take_waiting(tx, receiver_group, now).await?;
         let due = self.due(last, waiting.as_ref().map(|(_, due)| *due), now);
         let waiting = waiting.and_then(|(waiting, _)| waiting);
-        let Some((seq, sent)) = last_sent(tx, receiver_group).await? else {
-            return Ok(Scheduled::AsIs(now));
-        };
+        let sent = last_sent(tx, receiver_group).await?;
         let is_grown = self.is_grown(notice, last);
-        let at = if is_grown { now } else { due };
+        let is_sent = sent.is_some();
+        // After dead letters alone the receiver does not wait.
+        let at = if is_grown || !is_sent { now } else { due };
+        let (seq, sent) = sent.unwrap_or_default();
         let waiting = waiting.map(|waiting| waiting.alerts).unwrap_or_default();
         let dead = alerts_of_dead_letters(tx, receiver_group, seq).await?;
-        let (merged, has_changes) = merge_changes(&sent, &waiting, &dead, notice);
+        // If a newer version wrote the last message, every end is sent.
+        let mut known = sent.map_or_else(|| ended(notice), |sent| sent.alerts);
+        if !is_sent {
+            // It may have got a dead letter without an answer.
+            known.retain(|alert| has(&firing(&dead), alert));
+        }
+        let (merged, has_changes) = merge_changes(&known, &waiting, &dead, notice);
         // A group that has grown is sent even if the listed alerts are the same.
         let (scheduled, at) = if has_changes || is_grown {
             (Scheduled::Merged(Box::new(merged), at), at)
@@ -144,11 +151,12 @@ async fn take_waiting(
     Ok(message.map(|(body, due)| (serde_json::from_str(&body).ok(), due)))
 }
 
-/// The newest message of this group that the receiver got or is about to get, with the number of its delivery.
+/// The newest message of this group that the receiver got or is about to get, with the number of its delivery; `None` for
+/// the message if a newer version wrote another format.
 pub(super) async fn last_sent(
     tx: &mut Tx,
     receiver_group: ReceiverGroup<'_>,
-) -> Result<Option<(i64, Notice)>, sqlx::Error> {
+) -> Result<Option<(i64, Option<Notice>)>, sqlx::Error> {
     let select = "SELECT d.seq, n.body FROM deliveries d JOIN notifications n ON n.id = d.notification_id
         WHERE d.receiver_id = $1 AND d.group_key = $2 AND d.state <> 'dead' ORDER BY d.seq DESC LIMIT 1";
     let message: Option<(i64, String)> = on_either!(tx, Tx, |tx| {
@@ -157,7 +165,7 @@ pub(super) async fn last_sent(
             .bind(receiver_group.1);
         query.fetch_optional(&mut **tx).await?
     });
-    Ok(message.and_then(|(seq, body)| Some((seq, serde_json::from_str(&body).ok()?))))
+    Ok(message.map(|(seq, body)| (seq, serde_json::from_str(&body).ok())))
 }
 
 /// Alerts of dead letters after [`last_sent`], newest first. One that resolved in them is in no later notice.
@@ -189,12 +197,12 @@ async fn alerts_of_dead_letters(
 /// An alert that was sent as firing, or waited to be, and is neither firing nor resolved in the notice has been silenced since.
 /// It stays in the list, so that its end is sent.
 fn merge_changes(
-    sent: &Notice,
+    sent: &[NoticeAlert],
     waiting: &[NoticeAlert],
     dead: &[NoticeAlert],
     notice: &Notice,
 ) -> (Notice, bool) {
-    let (known, fires) = (firing(&sent.alerts), firing(&notice.alerts));
+    let (known, fires) = (firing(sent), firing(&notice.alerts));
     let unsent = firing(waiting).into_iter().filter(|alert| !has(&known, alert));
     // With its newest texts.
     let end_of = |candidate: &NoticeAlert| {
@@ -226,6 +234,18 @@ fn merge_changes(
     };
     merged.truncate(ALERTS_PER_NOTICE_MAX);
     (merged, has_changes)
+}
+
+/// The alerts that only end in a notice, as they were before.
+fn ended(notice: &Notice) -> Vec<NoticeAlert> {
+    let fires = firing(&notice.alerts);
+    let ended = notice.alerts.iter().filter(|alert| !has(&fires, alert));
+    let ended = ended.map(|alert| NoticeAlert {
+        status: NoticeStatus::Firing,
+        ends_at: None,
+        ..alert.clone()
+    });
+    ended.collect()
 }
 
 fn firing(alerts: &[NoticeAlert]) -> Vec<&NoticeAlert> {

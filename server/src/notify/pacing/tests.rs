@@ -27,7 +27,7 @@ fn notice(alerts: Vec<NoticeAlert>) -> Notice {
 }
 
 fn merged(sent: Vec<NoticeAlert>, waiting: &[NoticeAlert], now: Vec<NoticeAlert>) -> Option<Notice> {
-    let (merged, has_changes) = merge_changes(&notice(sent), waiting, &[], &notice(now));
+    let (merged, has_changes) = merge_changes(&sent, waiting, &[], &notice(now));
     has_changes.then_some(merged)
 }
 

@@ -147,6 +147,43 @@ async fn an_end_in_a_dead_letter_is_sent_later_on_postgres() {
     Box::pin(an_end_in_a_dead_letter_is_sent_later(Store::postgres().await)).await;
 }
 
+async fn an_alert_that_waited_for_a_dead_letter_is_sent(store: Store) {
+    // The first message becomes a dead letter while a second lock waits, which is silenced then; a third fires.
+    let hook = WebhookSink::open().await;
+    let notifier = TestNotifier::on(store, config()).await;
+    notifier.add("hook", ReceiverKind::Webhook, &[&hook.url]).await;
+    let now = Clock::start().now().wall.timestamp_millis();
+    assert_eq!(enqueue(&notifier, &notice(&[("a", now)], &[], now), now).await, 1);
+    notifier.are(DeliveryState::Delivered).await;
+    let second = now + MINUTE;
+    let both = notice(&[("a", now), ("b", second)], &[], second);
+    assert_eq!(enqueue(&notifier, &both, second).await, 1);
+    notifier
+        .sql("UPDATE deliveries SET state = 'dead' WHERE state = 'delivered'")
+        .await;
+    let third = second + MINUTE;
+    let other = notice(&[("a", now), ("c", third)], &[], third);
+    assert_eq!(enqueue(&notifier, &other, third).await, 1);
+    let all = notifier.outbox().await;
+    let expected = ["b", "a", "c"].map(|lock| (lock, NoticeStatus::Firing));
+    assert_eq!(waiting(&all).len(), 1);
+    assert_eq!(alerts(waiting(&all)[0]), expected);
+    assert_eq!(waiting(&all)[0].next_at, third);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_alert_outlives_a_dead_letter_on_sqlite() {
+    Box::pin(an_alert_that_waited_for_a_dead_letter_is_sent(Store::sqlite())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_alert_outlives_a_dead_letter_on_postgres() {
+    Box::pin(an_alert_that_waited_for_a_dead_letter_is_sent(
+        Store::postgres().await,
+    ))
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_alertmanager_gets_every_change_at_once() {
     let sink = WebhookSink::open().await;
