@@ -21,6 +21,7 @@ mod rules;
 mod silences;
 mod store;
 mod toml;
+mod unreadable_rows;
 mod visibility;
 
 use std::sync::Arc;

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::rules::KeptRule;
 use super::store::{self, StoredAlert};
+use super::unreadable_rows::UnreadableRows;
 use super::{AlertSummary, Alerts, silences};
 use runtime::change_signal::ChangeSignal;
 use runtime::db::{Db, Tx, on_either};
@@ -76,6 +77,7 @@ pub(super) struct AlertCache {
     writes: ChangeSignal,
     /// Number of store queries.
     queries: AtomicU64,
+    unreadable: UnreadableRows,
 }
 
 impl AlertCache {
@@ -143,7 +145,7 @@ impl Alerts {
                     revision,
                     rules: self.read_rules().await?,
                     silences: silences::read(&self.db, self.now()).await?,
-                    open: store::open(&self.db, receivers_added).await?,
+                    open: store::open(&self.db, receivers_added, &self.cache.unreadable).await?,
                     receivers_added,
                     summaries: Mutex::default(),
                 })

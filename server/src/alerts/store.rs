@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::Row as _;
 
+use super::unreadable_rows::UnreadableRows;
 use crate::janitor::delete_batch;
 use runtime::db::{Db, Tx, on_either};
 
@@ -95,7 +96,11 @@ fn read_alert(id: i64, rule: &str, subject: &str, body: &str) -> Option<Active> 
 }
 
 /// `receivers_added`: the number of receivers added so far.
-pub(super) async fn open(db: &Db, receivers_added: i64) -> Result<Vec<StoredAlert>, sqlx::Error> {
+pub(super) async fn open(
+    db: &Db,
+    receivers_added: i64,
+    unreadable: &UnreadableRows,
+) -> Result<Vec<StoredAlert>, sqlx::Error> {
     let select = "SELECT id, rule_id, subject, body, acked_at, acked_by, ack_note FROM alerts WHERE is_open = 1 ORDER BY id";
     let mut alerts = Vec::new();
     on_either!(db, Db, |pool| {
@@ -103,6 +108,7 @@ pub(super) async fn open(db: &Db, receivers_added: i64) -> Result<Vec<StoredAler
             let (id, rule, subject, body): (i64, String, String, String) =
                 (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
             let Some(mut alert) = read_alert(id, &rule, &subject, &body) else {
+                unreadable.report("an open alert", &id.to_string());
                 continue;
             };
             alert.compare_receivers(receivers_added);
@@ -229,9 +235,12 @@ pub(super) async fn end(
     Ok(())
 }
 
-/// Writes a pending or firing alert.
+/// Writes a pending or firing alert. A new one replaces an open alert of the same subject that this version cannot read.
 pub(super) async fn upsert(tx: &mut Tx, alert: &Active) -> Result<(), sqlx::Error> {
-    let insert = "INSERT INTO alerts (rule_id, subject, subject_id, is_open, body, fired_at) VALUES ($1, $2, $3, 1, $4, $5)";
+    let insert =
+        "INSERT INTO alerts (rule_id, subject, subject_id, is_open, body, fired_at) VALUES ($1, $2, $3, 1, $4, $5)
+        ON CONFLICT (rule_id, subject_id) WHERE is_open = 1 DO UPDATE SET subject = excluded.subject,
+        body = excluded.body, fired_at = excluded.fired_at, acked_at = NULL, acked_by = NULL, ack_note = NULL";
     let update = "UPDATE alerts SET body = $1, fired_at = $2 WHERE id = $3";
     let subject = serde_json::to_string(&alert.subject).unwrap_or_default();
     on_either!(tx, Tx, |tx| {

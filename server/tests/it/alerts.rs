@@ -12,4 +12,5 @@ mod preview;
 mod preview_parts;
 mod receivers;
 mod servers;
+mod unreadable_rows;
 mod windows;
