@@ -144,7 +144,7 @@ impl Alerts {
                 Arc::new(AlertState {
                     revision,
                     rules: self.read_rules().await?,
-                    silences: silences::read(&self.db, self.now()).await?,
+                    silences: silences::read(&self.db, self.now(), &self.cache.unreadable).await?,
                     open: store::open(&self.db, receivers_added, &self.cache.unreadable).await?,
                     receivers_added,
                     summaries: Mutex::default(),

@@ -9,6 +9,7 @@ use serde_json::json;
 use sqlx::Row as _;
 
 use super::alert_cache::{AlertState, raise_revision};
+use super::unreadable_rows::UnreadableRows;
 use super::{AlertError, Alerts, OpenAlert};
 use crate::audit::Entry;
 use crate::identity::Principal;
@@ -204,23 +205,26 @@ async fn check_count(tx: &mut Tx, author: &str, now: i64) -> Result<(), AlertErr
     Ok(())
 }
 
-pub(super) async fn read(db: &Db, now: i64) -> Result<Vec<Silence>, sqlx::Error> {
+pub(super) async fn read(
+    db: &Db,
+    now: i64,
+    unreadable: &UnreadableRows,
+) -> Result<Vec<Silence>, sqlx::Error> {
     let select = "SELECT id, matchers, starts_at, ends_at, comment, by_name, suppressed FROM silences
         WHERE ends_at > $1 ORDER BY ends_at, id LIMIT $2";
     let mut all = Vec::new();
     on_either!(db, Db, |pool| {
         let query = sqlx::query(select).bind(now).bind(ACTIVE_MAX);
         for row in query.fetch_all(pool).await? {
-            let written: String = row.try_get(1)?;
-            let written: Vec<(String, String)> = serde_json::from_str(&written).unwrap_or_default();
-            let matchers = written.into_iter().filter_map(|(label, value)| {
-                let label = LABELS.into_iter().find(|known| *known == label)?;
-                let value = Pattern::parse(&value).ok()?;
-                Some(Matcher { label, value })
-            });
+            let (id, written): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+            let matchers = read_matchers(&written);
+            if matchers.is_none() {
+                unreadable.report("a silence", &id);
+            }
             all.push(Silence {
-                id: row.try_get(0)?,
-                matchers: matchers.collect(),
+                id,
+                // Without matchers it matches nothing.
+                matchers: matchers.unwrap_or_default(),
                 starts_at: row.try_get(2)?,
                 ends_at: row.try_get(3)?,
                 comment: row.try_get(4)?,
@@ -230,6 +234,17 @@ pub(super) async fn read(db: &Db, now: i64) -> Result<Vec<Silence>, sqlx::Error>
         }
     });
     Ok(all)
+}
+
+/// `None`: a newer version wrote one of them. Without it the others would match more.
+fn read_matchers(written: &str) -> Option<Vec<Matcher>> {
+    let written: Vec<(String, String)> = serde_json::from_str(written).ok()?;
+    let matchers = written.into_iter().map(|(label, value)| {
+        let label = LABELS.into_iter().find(|known| *known == label)?;
+        let value = Pattern::parse(&value).ok()?;
+        Some(Matcher { label, value })
+    });
+    matchers.collect()
 }
 
 fn to_json(silence: &Silence) -> serde_json::Value {
@@ -265,4 +280,24 @@ fn may_silence(who: &Principal, matchers: &[Matcher]) -> Result<(), AlertError> 
          only after a whole segment"
             .to_owned(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_with_an_unreadable_matcher_matches_nothing() {
+        // A label of a newer version, and a matcher of another form.
+        let read = read_matchers(r#"[["rule", "coverage"], ["backend", "orders"]]"#).unwrap();
+        let labels: Vec<&str> = read.iter().map(|matcher| matcher.label).collect();
+        assert_eq!(labels, ["rule", "backend"]);
+        for written in [
+            r#"[["rule", "coverage"], ["datacenter", "north"]]"#,
+            r#"[["rule", "coverage"], {"label": "backend"}]"#,
+            "",
+        ] {
+            assert_eq!(read_matchers(written), None, "{written}");
+        }
+    }
 }
