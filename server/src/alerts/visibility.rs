@@ -64,17 +64,7 @@ impl Alerts {
     /// The store does not answer.
     pub async fn summary(&self, visible: &Visible) -> Result<AlertSummary, sqlx::Error> {
         let (state, now) = (self.recent_state().await?, self.now());
-        Ok(state.summary_for(visible, now, || {
-            let open = state.open_alerts(visible, now);
-            AlertSummary {
-                revision: match visible.is_everything() {
-                    true => state.revision.unsigned_abs(),
-                    // The store's revision also counts changes that the reader may not see.
-                    false => state.scoped_revision(visible, &open),
-                },
-                firing_groups: firing_groups(&open),
-            }
-        }))
+        Ok(state.summary_for(visible, now, || state.summary(visible, now)))
     }
 
     /// Visible pending and firing alerts; firing first, then by severity.
@@ -154,6 +144,18 @@ impl Alerts {
 }
 
 impl AlertState {
+    fn summary(&self, visible: &Visible, now: i64) -> AlertSummary {
+        let open = self.open_alerts(visible, now);
+        AlertSummary {
+            revision: match visible.is_everything() {
+                true => self.full_revision(now),
+                // The store's revision also counts changes that the reader may not see.
+                false => self.scoped_revision(visible, &open),
+            },
+            firing_groups: firing_groups(&open),
+        }
+    }
+
     fn open_alerts(&self, visible: &Visible, now: i64) -> Vec<OpenAlert> {
         let silences = self.silences(now);
         let visible_alert = |kept: &StoredAlert| {
@@ -194,6 +196,16 @@ impl AlertState {
         open
     }
 
+    /// Revision for readers of everything. The end of a silence changes no row of the store.
+    fn full_revision(&self, now: i64) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.revision.hash(&mut hasher);
+        for silence in self.silences.iter().filter(|silence| silence.is_active(now)) {
+            silence.id.hash(&mut hasher);
+        }
+        to_json_number(hasher.finish())
+    }
+
     /// Revision of the visible alerts and rules. Readers with a scope see no silences.
     fn scoped_revision(&self, visible: &Visible, open: &[OpenAlert]) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -207,9 +219,13 @@ impl AlertState {
                 (stored.rule.id.as_str(), stored.version).hash(&mut hasher);
             }
         }
-        // As a number in JSON.
-        hasher.finish() >> 12
+        to_json_number(hasher.finish())
     }
+}
+
+/// A number in JSON has 53 bits.
+const fn to_json_number(hash: u64) -> u64 {
+    hash >> 12
 }
 
 impl OpenAlert {
@@ -259,4 +275,45 @@ fn firing_groups(open: &[OpenAlert]) -> u32 {
     let firing = open.iter().filter(is_unhandled);
     let groups: BTreeSet<String> = firing.map(OpenAlert::group).collect();
     u32::try_from(groups.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::access::{Grant, Grants, Role};
+    use domain::alerts::{Matcher, Pattern, Silence};
+
+    use super::*;
+
+    fn silence(id: &str, ends_at: i64) -> Silence {
+        Silence {
+            id: id.to_owned(),
+            matchers: vec![Matcher {
+                label: "rule",
+                value: Pattern::parse("coverage").unwrap(),
+            }],
+            starts_at: 0,
+            ends_at,
+            comment: String::new(),
+            by: String::new(),
+            suppressed: 0,
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_silence_is_a_new_revision() {
+        // No row of the store changes. Another silence goes on.
+        let mut state = AlertState::default();
+        state.silences = vec![silence("a", 5), silence("b", 9)];
+        let revision = |now| state.summary(&Visible::default(), now).revision;
+        assert_eq!(revision(1), revision(4));
+        assert_ne!(revision(4), revision(5));
+        assert_ne!(revision(5), revision(9));
+        // Readers with a scope see no silences.
+        let tenant = Visible::to(&Grants::new(vec![Grant {
+            prefix: Some("tenant_1:".to_owned()),
+            ..Grant::everywhere(Role::Viewer)
+        }]));
+        let scoped = |now| state.summary(&tenant, now).revision;
+        assert_eq!(scoped(4), scoped(5));
+    }
 }
