@@ -167,7 +167,7 @@ pub struct EndedHolding {
     pub why: Option<String>,
     /// Remedy.
     pub remedy: Option<String>,
-    /// The response to the release was lost; the result comes from reading the lock again.
+    /// The response to the release was lost; this comes from reading the lock again.
     pub is_by_rereading: bool,
     /// Result on each node, for a lock on several independent nodes.
     #[serde(default)]

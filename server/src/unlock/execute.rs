@@ -5,6 +5,7 @@ use domain::audit::AuditPhase;
 use domain::force_release::{Act, CasualtyKind, Holding, Release};
 use domain::names::BackendName;
 use domain::unlock::{EndedHolding, ProtectionLevel, Unlock, UnlockState};
+use serde_json::json;
 
 use super::confirm::{WIDER_REMEDY, widening_reason};
 use super::fresh_read::match_holding;
@@ -24,6 +25,22 @@ pub(super) struct PendingOutcome {
     pub(super) state: UnlockState,
     pub(super) ending: EndedHolding,
     pub(super) by: (Actor, Origin),
+}
+
+impl PendingOutcome {
+    fn entry(&self) -> Entry {
+        let Self {
+            unlock,
+            state,
+            ending,
+            by,
+        } = self;
+        Entry {
+            before: audit_entries::before(unlock),
+            after: audit_entries::after(*state, ending),
+            ..audit_entries::entry(unlock, AuditPhase::Outcome, state.as_str(), by.clone())
+        }
+    }
 }
 
 impl Unlocks {
@@ -232,32 +249,62 @@ impl Unlocks {
         }
     }
 
-    /// Writes the audit entry of the outcome and the state in one transaction. No effect if another process was
-    /// first.
+    /// Writes the audit entry of the outcome and the state in one transaction. If another process was first with
+    /// another outcome, an answer of the backend corrects it.
     ///
     /// # Errors
     /// The store refuses or does not answer.
     pub(super) async fn write(&self, pending: &PendingOutcome) -> Result<(), sqlx::Error> {
-        let PendingOutcome {
-            unlock,
-            state,
-            ending,
-            by,
-        } = pending;
-        let entry = Entry {
-            before: audit_entries::before(unlock),
-            after: audit_entries::after(*state, ending),
-            ..audit_entries::entry(unlock, AuditPhase::Outcome, state.as_str(), by.clone())
-        };
+        let expected = UnlockState::OutcomeUnknown;
+        if self.write_over(pending, expected, pending.entry()).await? {
+            return Ok(());
+        }
+        self.correct(pending).await
+    }
+
+    /// Whether the stored state was the expected one; otherwise nothing is written.
+    async fn write_over(
+        &self,
+        pending: &PendingOutcome,
+        expected: UnlockState,
+        entry: Entry,
+    ) -> Result<bool, sqlx::Error> {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
-        let change = (UnlockState::OutcomeUnknown, *state);
+        let change = (expected, pending.state);
         let now = self.now_ms();
-        if !store::end(&mut tx, &unlock.id, change, ending, appended.seq, now).await? {
-            return Ok(());
+        let (id, ending) = (&pending.unlock.id, &pending.ending);
+        if !store::end(&mut tx, id, change, ending, appended.seq, now).await? {
+            return Ok(false);
         }
         tx.commit().await?;
         self.audit.export(&appended).await;
+        Ok(true)
+    }
+
+    /// The backend answered after another process had recorded an outcome from reads, because this one was suspended or
+    /// could not write. The answer counts; its entry names the corrected one.
+    async fn correct(&self, pending: &PendingOutcome) -> Result<(), sqlx::Error> {
+        let is_answer = !pending.ending.is_by_rereading && pending.state != UnlockState::OutcomeUnknown;
+        let stored = store::get(self.db(), &pending.unlock.id).await?;
+        let is_final =
+            |state: UnlockState| !matches!(state, UnlockState::Pending | UnlockState::OutcomeUnknown);
+        let is_wrong = |stored: &Unlock| is_final(stored.state) && stored.state != pending.state;
+        let Some(stored) = stored.filter(|stored| is_answer && is_wrong(stored)) else {
+            return Ok(());
+        };
+        tracing::error!(
+            unlock.id = stored.id,
+            "unlock {} is recorded as {}; the backend has answered: {}. The record is corrected",
+            stored.id,
+            stored.state.as_str(),
+            pending.state.as_str()
+        );
+        let mut entry = pending.entry();
+        if let Some(after) = &mut entry.after {
+            after["corrects"] = json!({"state": stored.state.as_str(), "entry": stored.outcome_entry});
+        }
+        self.write_over(pending, stored.state, entry).await?;
         Ok(())
     }
 

@@ -21,7 +21,8 @@ pub const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(500);
 /// After an unknown outcome the lock is read again after this time, and then every [`REREAD_EVERY`].
 pub const REREAD_FIRST: Duration = Duration::from_secs(2);
 pub const REREAD_EVERY: Duration = Duration::from_secs(5);
-/// If the same holder is still there after this time, a release whose answer was lost had no effect.
+/// If the same holder is still there after this time, the unknown outcome says so. It stays unknown: the release may take effect
+/// later.
 pub const STILL_HELD_FOR: Duration = Duration::from_secs(10);
 /// Releases this long before the newest known one may still have been committed later: clocks of replicas differ and
 /// commits take time.

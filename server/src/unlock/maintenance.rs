@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use domain::audit::AuditPhase;
 use domain::duration::millis;
 use domain::force_release::Holding;
 use domain::observation::Inspection;
@@ -16,6 +17,7 @@ use super::limits::{
 };
 use super::store::{self, StoredUnlock, Value};
 use super::{Unlocks, audit_entries};
+use crate::audit::Entry;
 use runtime::db::Db;
 
 impl Unlocks {
@@ -115,7 +117,7 @@ impl Unlocks {
 
     async fn reread(&self) -> Result<(), sqlx::Error> {
         let filter = "state = 'outcome_unknown' AND ended_at IS NOT NULL AND ended_at <= $1
-            AND (reread_at IS NULL OR reread_at <= $2) ORDER BY ended_at LIMIT $3";
+            AND (reread_at IS NULL OR reread_at <= $2) ORDER BY coalesce(reread_at, 0), ended_at LIMIT $3";
         let ago = |time: Duration| self.now_ms() - millis(time);
         let values = [
             Value::Int(ago(REREAD_FIRST)),
@@ -175,6 +177,8 @@ impl Unlocks {
         }
     }
 
+    /// Not a refusal: a release that was sent can take effect late. A session, for example, ends at its next interrupt
+    /// check. The outcome stays unknown, and the finding is recorded once.
     async fn record_still_held(&self, stored: StoredUnlock) -> Result<(), sqlx::Error> {
         let now = self.now_ms();
         let Some(since) = stored.still_held_since else {
@@ -188,22 +192,48 @@ impl Unlocks {
             .await?;
             return tx.commit().await;
         };
-        if now - since < millis(STILL_HELD_FOR) {
+        let unlock = stored.unlock;
+        let is_recorded = unlock.ending.is_by_rereading;
+        if now - since < millis(STILL_HELD_FOR) || is_recorded {
             return Ok(());
         }
+        let why = unlock.ending.why.as_deref();
         let ending = EndedHolding {
-            nodes: stored.unlock.ending.nodes.clone(),
-            now: Some(stored.unlock.observed.holding()),
-            is_read: true,
+            nodes: unlock.ending.nodes.clone(),
             is_by_rereading: true,
             why: Some(format!(
-                "the answer of the backend was lost; after {} s the same holder still has the lock: the unlock had no effect",
+                "{}; after {} s of reads the same holder still holds the lock: it is not released so far, and a release that was \
+                 sent may still take effect",
+                why.unwrap_or("the answer of the backend was lost"),
                 STILL_HELD_FOR.as_secs()
             )),
-            remedy: Some("Request a new unlock if the lock must still be released.".to_owned()),
+            remedy: Some("If the lock must be released now, request a new unlock.".to_owned()),
+            ..EndedHolding::default()
         };
-        self.write(&pending_outcome(stored.unlock, UnlockState::Refused, ending))
-            .await
+        self.write_still_unknown(&unlock, &ending).await
+    }
+
+    /// No effect if another replica was first.
+    async fn write_still_unknown(&self, unlock: &Unlock, ending: &EndedHolding) -> Result<(), sqlx::Error> {
+        let state = UnlockState::OutcomeUnknown;
+        let entry = Entry {
+            before: audit_entries::before(unlock),
+            after: audit_entries::after(state, ending),
+            ..audit_entries::entry(
+                unlock,
+                AuditPhase::Outcome,
+                state.as_str(),
+                audit_entries::system_actor(),
+            )
+        };
+        let mut tx = self.db().begin().await?;
+        let appended = self.audit.append_in(&mut tx, entry).await?;
+        if !store::explain_unknown(&mut tx, unlock, ending, appended.seq).await? {
+            return Ok(());
+        }
+        tx.commit().await?;
+        self.audit.export(&appended).await;
+        Ok(())
     }
 }
 

@@ -250,3 +250,25 @@ pub(super) async fn end(
     ];
     Ok(change(tx, statement, &values).await? == 1)
 }
+
+/// Replaces the ending of an outcome that is still unknown; `row` is its new audit entry.
+///
+/// # Errors
+/// The store refuses or does not answer.
+pub(super) async fn explain_unknown(
+    tx: &mut Tx,
+    unlock: &Unlock,
+    ending: &EndedHolding,
+    row: i64,
+) -> Result<bool, sqlx::Error> {
+    let statement = "UPDATE unlocks SET ending = $1, outcome_entry = $2
+        WHERE id = $3 AND state = 'outcome_unknown' AND coalesce(outcome_entry, 0) = $4";
+    let ending = serde_json::to_string(ending).map_err(|error| sqlx::Error::Encode(Box::new(error)))?;
+    let values = [
+        Value::Text(&ending),
+        Value::Int(row),
+        Value::Text(&unlock.id),
+        Value::Int(unlock.outcome_entry.unwrap_or(0)),
+    ];
+    Ok(change(tx, statement, &values).await? == 1)
+}

@@ -137,7 +137,11 @@ fn owner(unlock: &UnlockData) -> AnyView {
 }
 
 fn unknown(unlock: &UnlockData, today: NaiveDate, read: Callback<()>) -> AnyView {
-    let why = paragraph(unlock.ending.why.as_deref());
+    let ending = &unlock.ending;
+    let (why, remedy) = (
+        paragraph(ending.why.as_deref()),
+        paragraph(ending.remedy.as_deref()),
+    );
     let reread = match unlock.rereads {
         0 => "not yet".to_owned(),
         times => format!(
@@ -150,6 +154,7 @@ fn unknown(unlock: &UnlockData, today: NaiveDate, read: Callback<()>) -> AnyView
     view! {
         <p>{backend}" did not report the result. The lock "<b>"may or may not be released"</b>". Do not assume that it is."</p>
         {why}
+        {remedy}
         <dl class="ba">
             <div><dt>"sent"</dt><dd>{sent}</dd></div>
             <div><dt>"read again"</dt><dd>{reread}</dd></div>

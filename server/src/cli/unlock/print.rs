@@ -124,7 +124,7 @@ pub(super) fn outcome(unlock: &Value) -> String {
         Some("refused") => format!("refused, nothing was released:{why}{remedy}"),
         Some(state @ ("cancelled" | "expired")) => format!("{state}: nothing was released.{why}"),
         _ => format!(
-            "outcome unknown: it may or may not have been released. Check the lock before any other action.{why}"
+            "outcome unknown: it may or may not have been released. Check the lock before any other action.{why}{remedy}"
         ),
     };
     let id = text(unlock, "unlockId");

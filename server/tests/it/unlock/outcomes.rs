@@ -1,10 +1,14 @@
 //! Releases whose answer was lost: unknown, and no other result, until the lock was read again.
 
 use crate::support::{TestCaller, TestServer};
+use crate::unlock::blast_radius::{is_alive, postgres_and_server, session};
+use crate::unlock::requests::state;
 use std::num::NonZeroU32;
 
 use ::testkit::{Redis, RedisOptions, Throwaway};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 
 use crate::support::proxy::{Link, Proxy};
 use testkit::eventually;
@@ -102,8 +106,8 @@ async fn cut_off(server: &TestServer, id: &str) {
 
 #[tokio::test]
 async fn an_interrupted_unlock_is_resolved_at_the_next_start() {
-    // Two releases without an outcome. The lease of the first still exists: unknown, then refused after ten seconds of
-    // reads. That of the second was revoked: released.
+    // Two releases without an outcome. The lease of the first still exists: unknown, also after ten seconds of reads,
+    // because it is not stored whether the release was sent. That of the second was revoked: released.
     let server = TestServer::start().await;
     let operator = server.operator().await;
     let (untouched, revoked) = (
@@ -137,12 +141,10 @@ async fn an_interrupted_unlock_is_resolved_at_the_next_start() {
         );
     }
     let known: [Value; 2] = {
-        eventually("both are known", async || {
-            let mut open = 0;
-            for id in &ids {
-                open += usize::from(server.unlock_state(&operator, id).await["state"] == "outcome_unknown");
-            }
-            open == 0
+        eventually("both were read again", async || {
+            let first = server.unlock_state(&operator, &ids[0]).await;
+            is_still_held(&first)
+                && server.unlock_state(&operator, &ids[1]).await["state"] != "outcome_unknown"
         })
         .await;
         [
@@ -152,8 +154,98 @@ async fn an_interrupted_unlock_is_resolved_at_the_next_start() {
     };
     assert_eq!(
         (&known[0]["state"], &known[1]["state"]),
-        (&json!("refused"), &json!("released"))
+        (&json!("outcome_unknown"), &json!("released"))
     );
-    assert!(known[0]["outcome"]["why"].as_str().unwrap().contains("no effect"));
+    let why = known[0]["outcome"]["why"].as_str().unwrap();
+    assert!(why.starts_with("the server stopped during the release"), "{why}");
     assert!(server.is_held(&operator, &untouched).await);
+}
+
+/// Later reads found the same holder.
+fn is_still_held(unlock: &Value) -> bool {
+    let why = unlock["outcome"]["why"].as_str().unwrap_or_default();
+    why.contains("may still take effect")
+}
+
+const KEY: &str = "advisory:postgres:42";
+
+/// The process of a session on this machine.
+async fn process_of(session: &mut PgConnection) -> Pid {
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(session)
+        .await
+        .unwrap();
+    Pid::from_raw(pid).unwrap()
+}
+
+#[tokio::test]
+async fn a_session_that_ends_late_is_never_recorded_as_refused() {
+    // The session's process is stopped when the signal arrives: the release is sent, and has no effect until the
+    // process continues, after ten seconds of reads.
+    let (postgres, server) = postgres_and_server().await;
+    let operator = server.operator().await;
+    let mut holder = session(&postgres, "billing", "SELECT pg_advisory_lock(42)").await;
+    let process = process_of(&mut holder).await;
+    let held = server.inventory_lock(&operator, "orders-db", KEY).await;
+    let id = server.begun(&operator, &held).await;
+    kill_process(process, Signal::STOP).unwrap();
+    let reply = server.confirm(&operator, &id, KEY).await;
+    assert_eq!(state(&reply), (200, "outcome_unknown"), "{}", reply.1);
+    eventually("the unchanged holder is recorded", async || {
+        let unlock = server.unlock_state(&operator, &id).await;
+        assert_eq!(unlock["state"], "outcome_unknown", "{unlock}");
+        is_still_held(&unlock)
+    })
+    .await;
+    kill_process(process, Signal::CONT).unwrap();
+    eventually("it is released", async || {
+        server.unlock_state(&operator, &id).await["state"] == "released"
+    })
+    .await;
+    assert!(!is_alive(&mut holder).await);
+    assert_eq!(
+        server.unlock_phases(&id).await,
+        [
+            "intent pending",
+            "act begun",
+            "outcome outcome_unknown",
+            "outcome outcome_unknown",
+            "outcome released"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_late_answer_corrects_an_outcome_from_reads() {
+    // While the release waits for the session to end, another process records an outcome. The answer counts, and its
+    // entry names what it corrects.
+    let (postgres, server) = postgres_and_server().await;
+    let operator = server.operator().await;
+    let mut holder = session(&postgres, "billing", "SELECT pg_advisory_lock(42)").await;
+    let process = process_of(&mut holder).await;
+    let held = server.inventory_lock(&operator, "orders-db", KEY).await;
+    let id = server.begun(&operator, &held).await;
+    kill_process(process, Signal::STOP).unwrap();
+    let other = async {
+        eventually("the release has begun", async || {
+            server.unlock_state(&operator, &id).await["state"] == "outcome_unknown"
+        })
+        .await;
+        let refused = format!(
+            "UPDATE unlocks SET state = 'refused', outcome_entry = act_entry, ended_at = acted_at WHERE id = '{id}'"
+        );
+        server.store.sql(&refused).await;
+        kill_process(process, Signal::CONT).unwrap();
+    };
+    let (reply, ()) = tokio::join!(server.confirm(&operator, &id, KEY), other);
+    assert_eq!(state(&reply), (200, "released"), "{}", reply.1);
+    assert_eq!(server.unlock_state(&operator, &id).await["state"], "released");
+    let entries = server.unlock_entries().await;
+    let last = entries.last().unwrap();
+    assert_eq!(
+        (last.phase.as_str(), last.outcome.as_str()),
+        ("outcome", "released")
+    );
+    let after: Value = serde_json::from_str(last.after.as_ref().unwrap()).unwrap();
+    assert_eq!(after["corrects"]["state"], "refused", "{after}");
 }
