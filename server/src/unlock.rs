@@ -16,6 +16,7 @@ mod claim;
 mod confirm;
 mod error;
 mod execute;
+mod finding;
 mod finished_unlocks;
 mod fresh_read;
 mod intent;

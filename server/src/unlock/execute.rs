@@ -2,7 +2,7 @@
 
 use domain::access::Permission;
 use domain::audit::AuditPhase;
-use domain::force_release::{Act, CasualtyKind, Holding, Release};
+use domain::force_release::{Act, CasualtyKind, Release};
 use domain::names::BackendName;
 use domain::unlock::{EndedHolding, ProtectionLevel, Unlock, UnlockState};
 use serde_json::json;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::confirm::{WIDER_REMEDY, widening_reason};
 use super::fresh_read::match_holding;
 use super::limits::ACT_MAX;
-use super::{UnlockError, Unlocks, audit_entries, store};
+use super::{UnlockError, Unlocks, audit_entries, finding, store};
 use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Principal;
 use backends::{Backend, BackendError};
@@ -234,11 +234,7 @@ impl Unlocks {
         };
         match self.fresh(&*backend, &unlock.source, &unlock.resource).await {
             Ok(seen) => EndedHolding {
-                now: seen
-                    .lock
-                    .as_ref()
-                    .filter(|lock| !lock.is_expired())
-                    .map(Holding::from),
+                now: finding::holder(&seen),
                 is_read: true,
                 ..EndedHolding::default()
             },

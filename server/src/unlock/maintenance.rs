@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use domain::audit::AuditPhase;
 use domain::duration::millis;
-use domain::force_release::Holding;
-use domain::observation::Inspection;
-use domain::reported::Reported;
 use domain::unlock::{EndedHolding, Unlock, UnlockState};
 
 use super::execute::PendingOutcome;
+use super::finding::{Finding, finding};
 use super::limits::{
     DEADLINE_SLACK, MAINTENANCE_INTERVAL, REREAD_EVERY, REREAD_FIRST, STILL_HELD_FOR, UNLOCKS_PER_ROUND_MAX,
 };
@@ -155,7 +153,7 @@ impl Unlocks {
         let Ok(inspection) = self.fresh(&*backend, source, resource).await else {
             return Ok(());
         };
-        match finding(&inspection, &stored.unlock) {
+        match finding(&inspection, &stored.unlock.observed) {
             Finding::Gone(now) => {
                 let ending = EndedHolding {
                     now,
@@ -163,7 +161,7 @@ impl Unlocks {
                     is_read: true,
                     is_by_rereading: true,
                     why: Some(
-                        "the answer of the backend was lost; a later read shows that the reviewed lease has ended, by this \
+                        "the backend did not report the result; a later read shows that the reviewed lease has ended, by this \
                          unlock or otherwise"
                             .to_owned(),
                     ),
@@ -204,7 +202,7 @@ impl Unlocks {
             why: Some(format!(
                 "{}; after {} s of reads the same holder still holds the lock: it is not released so far, and a release that was \
                  sent may still take effect",
-                why.unwrap_or("the answer of the backend was lost"),
+                why.unwrap_or("the backend did not report the result"),
                 STILL_HELD_FOR.as_secs()
             )),
             remedy: Some("If the lock must be released now, request a new unlock.".to_owned()),
@@ -243,26 +241,5 @@ fn pending_outcome(unlock: Unlock, state: UnlockState, ending: EndedHolding) -> 
         state,
         ending,
         by: audit_entries::system_actor(),
-    }
-}
-
-enum Finding {
-    /// With the current holder.
-    Gone(Option<Holding>),
-    StillThere,
-    Unknown,
-}
-
-fn finding(inspection: &Inspection, unlock: &Unlock) -> Finding {
-    let Some(lock) = &inspection.lock else {
-        return Finding::Gone(None);
-    };
-    match &lock.generation {
-        Reported::Value(now) if *now == unlock.observed.generation && lock.is_expired() => {
-            Finding::Gone(None)
-        }
-        Reported::Value(now) if *now == unlock.observed.generation => Finding::StillThere,
-        Reported::Value(_) => Finding::Gone(Some(Holding::from(lock))),
-        Reported::Unknown(_) | Reported::NotApplicable(_) => Finding::Unknown,
     }
 }
