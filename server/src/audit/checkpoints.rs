@@ -8,17 +8,22 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::Appended;
 
 /// Hexadecimal digits of a hash.
 const HASH_DIGITS: usize = 64;
+/// Limit of a write. A file system that hangs must not delay what the entry is about.
+const WRITE_MAX: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Clone, Default)]
 pub struct ChainCheckpoints {
     file: Option<PathBuf>,
     /// The file may end within a line: a full disk cut it.
     is_cut: Arc<AtomicBool>,
+    /// Held by the write in progress: a file system that hangs blocks one thread.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ChainCheckpoints {
@@ -27,10 +32,11 @@ impl ChainCheckpoints {
         Self {
             file,
             is_cut: Arc::new(is_cut.into()),
+            turn: Arc::default(),
         }
     }
 
-    /// Publishes a checkpoint. A failed write is logged and stops nothing: the entry itself is in the store.
+    /// Publishes a checkpoint. A write that fails or hangs is logged and stops nothing: the entry itself is in the store.
     pub(super) async fn publish(&self, appended: &Appended) {
         tracing::info!(
             audit.seq = appended.seq,
@@ -42,11 +48,24 @@ impl ChainCheckpoints {
         let Some(file) = self.file.clone() else { return };
         let line = format!("{} {}\n", appended.seq, appended.hash);
         let is_cut = self.is_cut.clone();
-        let written = tokio::task::spawn_blocking(move || append_line(&file, &line, &is_cut)).await;
-        match written {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!("cannot write the audit checkpoint: {error}"),
-            Err(error) => tracing::error!("writing the audit checkpoint was aborted: {error}"),
+        let turn = self.turn.clone();
+        let written = async move {
+            let turn = turn.lock_owned().await;
+            let write = move || {
+                let _turn = turn;
+                append_line(&file, &line, &is_cut)
+            };
+            tokio::task::spawn_blocking(write).await
+        };
+        match tokio::time::timeout(WRITE_MAX, written).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::error!("cannot write the audit checkpoint: {error}"),
+            Ok(Err(error)) => tracing::error!("writing the audit checkpoint was aborted: {error}"),
+            Err(_) => tracing::error!(
+                "the audit checkpoint of entry {} is not written after {} s",
+                appended.seq,
+                WRITE_MAX.as_secs()
+            ),
         }
     }
 }
@@ -130,5 +149,21 @@ mod tests {
         assert!(text.ends_with("\n\n6 x\n"), "{text}");
         // Other texts are not ignored.
         assert!(read(&file).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_write_that_hangs_delays_an_entry_for_a_short_time() {
+        // A pipe without a reader, which cannot be opened. The second entry does not block another thread.
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        let checkpoints = ChainCheckpoints::new(Some(file.clone()));
+        let hash = "a".repeat(HASH_DIGITS);
+        for seq in [1, 2] {
+            let hash = hash.clone();
+            checkpoints.publish(&Appended { seq, hash }).await;
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("1 {hash}\n"));
     }
 }

@@ -18,16 +18,18 @@ use super::{UnlockError, Unlocks, audit_entries, break_glass_alert, protected_pr
 use crate::audit::Entry;
 use crate::identity::{Principal, current_principal};
 use crate::notify::enqueue;
+use runtime::clock::ClockReading;
 use runtime::db::Tx;
 
 impl Unlocks {
-    /// Takes the intent for execution, with its audit entry and a break-glass notification; all of them or none.
+    /// Takes the intent for execution, with its audit entry and a break-glass notification; all of them or none. The
+    /// returned moment is when it began: its deadline counts from there.
     pub(super) async fn claim(
         &self,
         who: &Principal,
         unlock: &Unlock,
         ready: &Ready,
-    ) -> Result<Unlock, UnlockError> {
+    ) -> Result<(Unlock, ClockReading), UnlockError> {
         let statement =
             "UPDATE unlocks SET state = 'outcome_unknown', acted_at = $1, act_deadline = $2, act_entry = $3,
             break_glass_reason = $4, protection = $7, protection_reason = $8
@@ -52,7 +54,8 @@ impl Unlocks {
         let mut tx = self.db().begin().await?;
         let appended = self.audit.append_in(&mut tx, entry).await?;
         // After the wait for other appends.
-        let now = self.now_ms();
+        let begun = self.clock.now();
+        let now = begun.wall.timestamp_millis();
         self.recheck(&mut tx, who, unlock, ready).await?;
         let values = [
             Value::Int(now),
@@ -82,11 +85,12 @@ impl Unlocks {
         self.audit.export(&appended).await;
         let claimed = store::get(self.db(), &unlock.id).await;
         // Already claimed: a failed read must not stop an execution that the audit log has as started.
-        Ok(claimed.ok().flatten().unwrap_or_else(|| Unlock {
+        let claimed = claimed.ok().flatten().unwrap_or_else(|| Unlock {
             state: UnlockState::OutcomeUnknown,
             act_entry: Some(appended.seq),
             ..unlock.clone()
-        }))
+        });
+        Ok((claimed, begun))
     }
 
     /// Checks that the confirming user and the approver still have their permissions, in the store and not in the

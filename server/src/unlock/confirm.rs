@@ -72,7 +72,7 @@ impl Unlocks {
         }
         let done = match checked.map_err(|error| error.limited(who, &unlock.backend))? {
             Checked::Ready(ready) => {
-                let claimed = match self.claim(who, &unlock, &ready).await {
+                let (claimed, begun) = match self.claim(who, &unlock, &ready).await {
                     Ok(claimed) => claimed,
                     Err(error) => {
                         self.record_rejected_step(who, Permission::Unlock, &unlock, &error)
@@ -80,7 +80,7 @@ impl Unlocks {
                         return Err(error);
                     }
                 };
-                Box::pin(self.act(who, claimed)).await
+                Box::pin(self.act(who, claimed, begun)).await
             }
             Checked::Wider(why) => self.refuse(who, &unlock, why).await,
             Checked::Gone(now) => Box::pin(self.end_as_gone(who, &unlock, now)).await,

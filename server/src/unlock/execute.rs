@@ -1,5 +1,7 @@
 //! Execution, and recording of its outcome. In between, the stored state is "outcome unknown".
 
+use std::time::Duration;
+
 use domain::access::Permission;
 use domain::audit::AuditPhase;
 use domain::force_release::{Act, CasualtyKind, Release};
@@ -14,6 +16,7 @@ use super::{UnlockError, Unlocks, audit_entries, finding, store};
 use crate::audit::{Actor, Entry, Origin};
 use crate::identity::Principal;
 use backends::{Backend, BackendError};
+use runtime::clock::ClockReading;
 use runtime::telemetry::instruments;
 use runtime::telemetry::instruments::{BackendAttributes, Protected};
 use tracing::Instrument as _;
@@ -44,8 +47,14 @@ impl PendingOutcome {
 }
 
 impl Unlocks {
-    /// Asks the backend to end the holding of the intent. `unlock` is claimed: its execution is in the audit log.
-    pub(super) async fn act(&self, who: &Principal, unlock: Unlock) -> Result<Unlock, UnlockError> {
+    /// Asks the backend to end the holding of the intent. `unlock` is claimed: its execution is in the audit log, and its
+    /// deadline counts from `begun`.
+    pub(super) async fn act(
+        &self,
+        who: &Principal,
+        unlock: Unlock,
+        begun: ClockReading,
+    ) -> Result<Unlock, UnlockError> {
         let span = tracing::debug_span!(
             "forced_unlock",
             unlock.id = unlock.id,
@@ -53,10 +62,15 @@ impl Unlocks {
             lock.backend = %unlock.backend,
             lock.resource = %audit_entries::short(&unlock.resource)
         );
-        Box::pin(self.do_act(who, unlock)).instrument(span).await
+        Box::pin(self.do_act(who, unlock, begun)).instrument(span).await
     }
 
-    async fn do_act(&self, who: &Principal, unlock: Unlock) -> Result<Unlock, UnlockError> {
+    async fn do_act(
+        &self,
+        who: &Principal,
+        unlock: Unlock,
+        begun: ClockReading,
+    ) -> Result<Unlock, UnlockError> {
         if unlock.break_glass.is_some() {
             tracing::error!(
                 lock.backend = %unlock.backend, lock.resource = %audit_entries::short(&unlock.resource), unlock.id = unlock.id,
@@ -64,7 +78,7 @@ impl Unlocks {
                 who.name(), audit_entries::short(&unlock.resource), unlock.backend
             );
         }
-        let answer = self.release_holder(who, &unlock).await;
+        let answer = self.release_holder(who, &unlock, begun).await;
         let before = unlock.observed.holding();
         let stale = answer.as_ref().err().map(|error| UnlockError::Stale {
             why: format!(
@@ -121,7 +135,12 @@ impl Unlocks {
         instruments().unlocked(&of, state.as_str(), protected);
     }
 
-    async fn release_holder(&self, who: &Principal, unlock: &Unlock) -> Result<Release, BackendError> {
+    async fn release_holder(
+        &self,
+        who: &Principal,
+        unlock: &Unlock,
+        begun: ClockReading,
+    ) -> Result<Release, BackendError> {
         let Some(backend) = self.backends.get(&unlock.backend) else {
             return Err(not_configured(&unlock.backend));
         };
@@ -131,15 +150,21 @@ impl Unlocks {
             audit_id: unlock.act_entry.unwrap_or(unlock.intent_entry).to_string().into(),
         };
         let generation = &unlock.observed.generation;
-        let release = async {
-            if let Some(result) = Box::pin(self.compare_again(&*backend, unlock)).await? {
-                return Ok(result);
-            }
-            backend
-                .release(&unlock.source, &unlock.resource, generation, &act)
-                .await
+        if let Some(result) = Box::pin(self.compare_again(&*backend, unlock)).await? {
+            return Ok(result);
+        }
+        // Directly before the request: after the deadline other processes may have read the lock and recorded a result.
+        let Some(left) = time_left(begun, self.clock.now()) else {
+            return Ok(Release::refused(
+                format!(
+                    "the release was not sent within {} s of its beginning; nothing was released",
+                    ACT_MAX.as_secs()
+                ),
+                "Check whether the server is overloaded or was suspended, then review the lock again.",
+            ));
         };
-        tokio::time::timeout(ACT_MAX, release).await.unwrap_or_else(|_| {
+        let release = backend.release(&unlock.source, &unlock.resource, generation, &act);
+        tokio::time::timeout(left, release).await.unwrap_or_else(|_| {
             Ok(Release::OutcomeUnknown {
                 why: format!("no answer within {} s", ACT_MAX.as_secs()),
             })
@@ -331,5 +356,40 @@ fn not_configured(name: &BackendName) -> BackendError {
     BackendError::Misconfigured {
         detail: format!("{name} is not configured any more"),
         remedy: "Put it back into the configuration.".to_owned(),
+    }
+}
+
+/// Time until the deadline of an execution; `None` if it has passed. The monotonic clock stops while the machine is
+/// suspended, and the wall clock can be set back: the one that has advanced more counts.
+fn time_left(begun: ClockReading, now: ClockReading) -> Option<Duration> {
+    let by_wall = (now.wall - begun.wall).num_milliseconds();
+    let elapsed = by_wall.max(now.tick.since(begun.tick));
+    let elapsed = Duration::from_millis(u64::try_from(elapsed).unwrap_or(0));
+    ACT_MAX.checked_sub(elapsed).filter(|left| !left.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::clock::Clock;
+
+    use super::*;
+
+    #[test]
+    fn the_deadline_counts_on_the_faster_of_two_clocks() {
+        // Half of the time, all of it, a suspended machine, a wall clock that was set back.
+        let begun = Clock::start().now();
+        let later = |wall_s: i64, tick_s: i64| {
+            let now = ClockReading {
+                wall: begun.wall + chrono::TimeDelta::seconds(wall_s),
+                tick: begun.tick.plus(tick_s * 1_000),
+            };
+            time_left(begun, now)
+        };
+        assert_eq!(later(0, 0), Some(ACT_MAX));
+        assert_eq!(later(30, 30), Some(Duration::from_secs(30)));
+        assert_eq!(later(60, 60), None);
+        assert_eq!(later(3_600, 1), None);
+        assert_eq!(later(-3_600, 60), None);
+        assert_eq!(later(-3_600, 59), Some(Duration::from_secs(1)));
     }
 }

@@ -12,7 +12,7 @@ pub const BULK_MAX: usize = 50;
 pub const FRESH_READ_TIMEOUT: Duration = Duration::from_secs(5);
 /// Delay before a second read, when the first found a holder that was just releasing.
 pub const SECOND_READ_DELAY: Duration = Duration::from_millis(30);
-/// An execution without an answer after this time has an unknown outcome.
+/// An execution without an answer after this time, counted from its claim, has an unknown outcome. Nothing is sent after it.
 pub const ACT_MAX: Duration = Duration::from_secs(60);
 /// Allowance for clock differences between replicas and for the commit, before an execution counts as interrupted.
 pub const DEADLINE_SLACK: Duration = Duration::from_secs(5);

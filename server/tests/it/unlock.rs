@@ -5,6 +5,7 @@ pub(crate) mod blast_radius;
 mod break_glass_alert;
 mod bulk;
 mod crash;
+mod deadline;
 mod force_released;
 mod lease_end;
 mod missing_generation;
