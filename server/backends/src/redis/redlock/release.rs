@@ -41,6 +41,10 @@ pub(in crate::redis) async fn release(
         return Ok(too_few(redlock, &connections));
     }
     let all = node_reads::read(settings, &connections, vec![resource.as_bytes().to_vec()]).await?;
+    // The read leaves out nodes that do not answer it.
+    if connections.unanswered_count() >= redlock.quorum() {
+        return Ok(too_few(redlock, &connections));
+    }
     let targets = all.keys.first().map(|key| targets(key, expected));
     let Some((key, values)) = all.keys.first().zip(targets.flatten()) else {
         return confirm_release(backend, &redlock.source, resource, expected, Acted::Missed).await;

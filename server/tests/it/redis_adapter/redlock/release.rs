@@ -129,3 +129,26 @@ async fn nodes_that_refuse_the_account_are_named() {
             .contains("unlock_user")
     );
 }
+
+#[tokio::test]
+async fn nodes_lost_during_the_read_leave_every_copy() {
+    // Two of three nodes are connected and do not answer the read: nothing is deleted on the third.
+    let nodes = Nodes::start(3).await;
+    let backend = nodes.backend();
+    nodes.plant("lock:a", "vvv").await;
+    let resource = Resource::from("lock:a");
+    let seen = generation(&backend, &redlock(), &resource).await;
+    for node in &nodes.0[..2] {
+        node.pause().await.unwrap();
+    }
+    let refused = backend.release(&redlock(), &resource, &seen, &act()).await;
+    for node in &nodes.0[..2] {
+        node.resume().await.unwrap();
+    }
+    let refused = refused.unwrap();
+    assert!(
+        matches!(&refused, Release::Refused { why, .. } if why.contains("nothing was deleted")),
+        "{refused:?}"
+    );
+    assert_eq!(nodes.values("lock:a").await, vec![Some("v".to_owned()); 3]);
+}
