@@ -33,7 +33,7 @@ const READS_MAX: u32 = 40;
     "  leasehold unlock cache lock:export --reason \"INC-2291, host is gone\" --confirm-resource lock:export --json\n\n",
     "Exit codes: 0 released, 1 failure, 2 wrong usage or not confirmed, 3 server unreachable,\n",
     "5 refused: standard error says why, 6 holder changed: another holder has the lock, 7 outcome unknown,\n",
-    "8 not held. Nothing was released, except with 0 and perhaps 7.",
+    "8 not held. The lock was not released, except with 0 and perhaps 7.",
 ))]
 pub struct Args {
     /// Name of the backend

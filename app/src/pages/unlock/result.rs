@@ -79,7 +79,8 @@ pub(super) fn head(state: UnlockState) -> (&'static str, AnyView, &'static str) 
         UnlockState::Refused => (
             "critical",
             badge("x", "critical", "Refused"),
-            "nothing was released",
+            // Not "nothing": copies on a minority of the nodes of a Redlock may be deleted.
+            "the lock was not released",
         ),
         UnlockState::OutcomeUnknown => (
             "blind",

@@ -121,7 +121,7 @@ pub(super) fn outcome(unlock: &Value) -> String {
         }
         Some("already_free") => "it was no longer held; nothing was changed".to_owned(),
         Some("holder_changed") => format!("holder changed: nothing was released.{now}"),
-        Some("refused") => format!("refused, nothing was released:{why}{remedy}"),
+        Some("refused") => format!("refused, the lock was not released:{why}{remedy}"),
         Some(state @ ("cancelled" | "expired")) => format!("{state}: nothing was released.{why}"),
         _ => format!(
             "outcome unknown: it may or may not have been released. Check the lock before any other action.{why}{remedy}"
@@ -202,6 +202,14 @@ mod tests {
             let text = outcome(&json!({"state": state, "outcome": {"read": false}}));
             assert!(!text.starts_with("released"), "{text}");
         }
+        // Copies on a minority of the nodes were deleted: the lock is still held, and something was released.
+        let partial = json!({"state": "refused", "outcome": {"why": "deleted on 1 of 3 nodes"}});
+        let partial = outcome(&partial);
+        assert!(
+            partial.starts_with("refused, the lock was not released: deleted on 1 of 3 nodes"),
+            "{partial}"
+        );
+        assert!(!partial.contains("nothing was released"), "{partial}");
         let unknown = outcome(&json!({"state": "outcome_unknown", "outcome": {"why": "no answer"}}));
         assert!(unknown.contains("may or may not have been released") && unknown.contains("no answer"));
     }
