@@ -78,6 +78,8 @@ impl ClientError {
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) is_success: bool,
+    /// 5xx: of the server, or of a proxy that may have forwarded the request.
+    pub(super) is_server_error: bool,
     pub(super) body: Value,
 }
 
@@ -206,8 +208,11 @@ impl Client {
         if !body.is_object() {
             return Err(self.not_ours(&format!("it answers {status}")));
         }
-        let is_success = status.is_success();
-        Ok(Reply { is_success, body })
+        Ok(Reply {
+            is_success: status.is_success(),
+            is_server_error: status.is_server_error(),
+            body,
+        })
     }
 
     fn url(&self, path: &str) -> Url {

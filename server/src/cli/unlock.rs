@@ -237,10 +237,8 @@ impl Flow {
         let body = json!({"resource": name});
         let why = match self.client.call(Method::POST, &path, Some(&body)).await {
             Ok(reply) if reply.is_success => return Ok(Ok(reply.body)),
-            Ok(reply) => match reply.body["code"].as_str() {
-                None | Some("internal") => print::problem(&reply.body),
-                Some(_) => return Ok(Err(reply)),
-            },
+            Ok(reply) if is_refusal(&reply) => return Ok(Err(reply)),
+            Ok(reply) => print::problem(&reply.body),
             Err(error @ ClientError::Unauthenticated { .. }) => return Err(error.into()),
             Err(ClientError::Unreachable { why, .. } | ClientError::NotOurs { why, .. }) => why,
             Err(error) => error.to_string(),
@@ -326,6 +324,16 @@ impl Flow {
             _ => Exit::Failure,
         };
         Stop::Message(print::problem(&reply.body), exit)
+    }
+}
+
+/// Whether the server refused the confirmation before it released anything. A proxy's error may have a code of its own; of
+/// errors 5xx only those of a forced unlock count.
+fn is_refusal(reply: &Reply) -> bool {
+    match reply.body["code"].as_str() {
+        None | Some("internal") => false,
+        Some("backend_stale" | "blast_radius_unknown" | "audit_unavailable") => true,
+        Some(_) => !reply.is_server_error,
     }
 }
 

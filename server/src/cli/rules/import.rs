@@ -140,6 +140,7 @@ async fn call(client: &Client, method: Method, body: Option<(&str, &Value)>) -> 
     let Reply {
         is_success,
         body: response,
+        ..
     } = reply.map_err(|error| failed(&error))?;
     if is_success {
         return Ok(response);

@@ -319,8 +319,8 @@ async fn an_intent_cancelled_elsewhere_releases_nothing() {
     assert!(is_held(&console, &lease).await);
 }
 
-/// A proxy in front of the server that answers each confirmation with 502, after the server has executed it.
-async fn failing_proxy(console: &TestServer) -> String {
+/// A proxy in front of the server that answers each confirmation with 502 and `text`, after the server has executed it.
+async fn failing_proxy(console: &TestServer, text: &'static str) -> String {
     let (http, base) = (reqwest::Client::new(), console.url(""));
     let forward = move |request: axum::extract::Request| {
         let (http, base) = (http.clone(), base.clone());
@@ -335,11 +335,11 @@ async fn failing_proxy(console: &TestServer) -> String {
                 }
             }
             let answer = request.send().await.unwrap();
-            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            let (status, answer) = (answer.status(), answer.text().await.unwrap());
             if path.ends_with("/confirm") {
-                return (StatusCode::BAD_GATEWAY, "Bad Gateway".to_owned());
+                return (StatusCode::BAD_GATEWAY, text.to_owned());
             }
-            (status, text)
+            (status, answer)
         }
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -351,25 +351,26 @@ async fn failing_proxy(console: &TestServer) -> String {
 
 #[tokio::test]
 async fn a_proxy_that_fails_after_the_release_hides_no_outcome() {
-    // The confirmation is executed and answered with 502: the result is read, and printed as released.
+    // The confirmation is executed and answered with 502, also with a code of the proxy's own: the result is read, and
+    // printed as released.
     let console = TestServer::builder().operator().start().await;
-    let lease = held(&console, "r").await;
-    let proxy = failing_proxy(&console).await;
-    let mut command = leasehold(std::env::temp_dir().as_path());
-    command
-        .args(["unlock", "--server", &proxy, "builtin", "r", "--reason", REASON])
-        .args(["--confirm-resource", "r"])
-        .env("LEASEHOLD_TOKEN", console.operator_token())
-        .stdin(Stdio::null());
-    let (code, out, err) = tokio::task::spawn_blocking(move || run(&mut command))
-        .await
-        .unwrap();
-    assert_eq!(code, 0, "{out}{err}");
-    assert!(
-        out.contains("\nreleased: ") && err.contains("502") && err.contains("asking for the result"),
-        "{out}{err}"
-    );
-    assert!(!is_held(&console, &lease).await);
+    let own_code = r#"{"code": "upstream_failed", "detail": "no answer"}"#;
+    for (text, why) in [("Bad Gateway", "502"), (own_code, "upstream_failed")] {
+        let lease = held(&console, "r").await;
+        let proxy = failing_proxy(&console, text).await;
+        let mut command = leasehold(std::env::temp_dir().as_path());
+        command
+            .args(["unlock", "--server", &proxy, "builtin", "r", "--reason", REASON])
+            .args(["--confirm-resource", "r"])
+            .env("LEASEHOLD_TOKEN", console.operator_token())
+            .stdin(Stdio::null());
+        let ended = tokio::task::spawn_blocking(move || run(&mut command));
+        let (code, out, err) = ended.await.unwrap();
+        assert_eq!(code, 0, "{out}{err}");
+        let is_explained = err.contains(why) && err.contains("asking for the result");
+        assert!(out.contains("\nreleased: ") && is_explained, "{out}{err}");
+        assert!(!is_held(&console, &lease).await);
+    }
 }
 
 #[tokio::test]
