@@ -137,6 +137,9 @@ pub struct BlastRadius {
     /// transaction.
     #[serde(default)]
     pub has_unnamed: bool,
+    /// Number of locks that `dies` does not list, because its length is limited.
+    #[serde(default)]
+    pub unlisted: u64,
     /// Next in the queue, if the backend keeps a queue order.
     pub next: Option<OwnerId>,
     /// Warnings, one sentence each.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::access::Permission;
 use domain::audit::AuditPhase;
 use domain::force_release::{BlastRadius, Casualty, CasualtyKind, Holding};
+use domain::format;
 use domain::unlock::{EndedHolding, Unlock, UnlockReason, UnlockState, is_the_name};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -309,14 +310,23 @@ fn second_reason(text: &str, first: &str) -> Result<UnlockReason, UnlockError> {
 
 pub(super) const WIDER_REMEDY: &str = "Request a new intent: it lists the locks that are released now.";
 
-/// Locks and keys added to the blast radius since it was shown. A changed session description does not count.
+/// Locks and keys added to the blast radius since it was shown; those that are not listed are compared by their number. A
+/// changed session description does not count.
 pub(super) fn widening_reason(shown: &BlastRadius, now: &BlastRadius) -> Option<String> {
     let is_more = |casualty: &&Casualty| {
         let is_shown = |other: &Casualty| (other.kind, &other.what) == (casualty.kind, &casualty.what);
         matches!(casualty.kind, CasualtyKind::Lock | CasualtyKind::Key) && !shown.dies.iter().any(is_shown)
     };
     let more: Vec<&Casualty> = now.dies.iter().filter(is_more).collect();
-    let first = more.first()?;
+    let Some(first) = more.first() else {
+        let unlisted = format::counted(now.unlisted, "lock", "locks");
+        let why = format!(
+            "{}: {unlisted} that are not listed, instead of {}",
+            BlastRadius::WIDER,
+            shown.unlisted
+        );
+        return (now.unlisted > shown.unlisted).then_some(why);
+    };
     let suffix = match more.len() - 1 {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -356,6 +366,18 @@ mod tests {
             widening_reason(&shown, &more)
                 .unwrap()
                 .ends_with("advisory key 2 and 1 more")
+        );
+        // Beyond the list only the number is known.
+        let unlisted = |unlisted| BlastRadius {
+            unlisted,
+            ..shown.clone()
+        };
+        assert_eq!(widening_reason(&unlisted(7), &unlisted(7)), None);
+        assert_eq!(widening_reason(&unlisted(7), &unlisted(6)), None);
+        let why = widening_reason(&unlisted(7), &unlisted(8)).unwrap();
+        assert!(
+            why.ends_with("8 locks that are not listed, instead of 7"),
+            "{why}"
         );
     }
 }

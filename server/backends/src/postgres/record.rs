@@ -29,7 +29,7 @@ const RELATED_SHOWN: usize = 20;
 const HELD: &str = "
 SELECT l.locktype, l.mode, l.classid::int8 AS class, l.objid::int8 AS object, l.objsubid::int4 AS sub,
        coalesce(n.nspname || '.' || c.relname, l.relation::text) AS name, d.datname::text AS database,
-       n.nspname::text AS schema, c.relname::text AS relation, l.relation AS oid
+       n.nspname::text AS schema, c.relname::text AS relation, l.relation AS oid, count(*) OVER () AS total
 FROM pg_locks l
 LEFT JOIN pg_database d ON d.oid = l.database
 LEFT JOIN pg_class c ON c.oid = l.relation AND d.datname = current_database()
@@ -183,8 +183,8 @@ pub(super) struct HeldLock {
 pub(super) struct RelatedLocks {
     pub(super) transactions: Vec<String>,
     pub(super) locks: Vec<HeldLock>,
-    /// More locks exist than were read.
-    pub(super) is_cut: bool,
+    /// Locks that exist besides those that were read.
+    pub(super) unlisted: u64,
 }
 
 impl RelatedLocks {
@@ -228,7 +228,9 @@ pub(super) async fn related(
         return Ok(related);
     }
     let rows = link.rows(sqlx::query(HELD).bind(sessions).bind(HELD_MAX)).await?;
-    related.is_cut = rows.len() >= usize::try_from(HELD_MAX).unwrap_or(usize::MAX);
+    let total = rows.first().and_then(|row| row.try_get::<i64, _>("total").ok());
+    let total = total.and_then(|total| u64::try_from(total).ok());
+    related.unlisted = total.unwrap_or_default().saturating_sub(rows.len() as u64);
     let itself = |class: u32, object: u32, sub: i32| {
         known
             .iter()

@@ -134,3 +134,25 @@ async fn an_unknown_blast_radius_prevents_the_unlock() {
         .unwrap();
     assert_eq!(left, 1);
 }
+
+#[tokio::test]
+async fn a_lock_beyond_the_listed_ones_prevents_the_unlock() {
+    // A session with more than a thousand locks acquires one that the list does not reach.
+    let (postgres, server) = postgres_and_server().await;
+    let operator = server.operator().await;
+    let key = "advisory:postgres:42";
+    let many =
+        "SELECT pg_advisory_lock(42); SELECT count(pg_advisory_lock(n)) FROM generate_series(1001, 2100) n";
+    let mut holder = session(&postgres, "billing", many).await;
+    let held = server.inventory_lock(&operator, "orders-db", key).await;
+    let id = server.begun(&operator, &held).await;
+    holder.execute("SELECT pg_advisory_lock(9999)").await.unwrap();
+    let reply = server.confirm(&operator, &id, key).await;
+    assert_eq!(state(&reply), (200, "refused"), "{}", reply.1);
+    let why = reply.1["outcome"]["why"].as_str().unwrap();
+    assert!(
+        why.contains("102 locks that are not listed, instead of 101"),
+        "{why}"
+    );
+    assert!(is_alive(&mut holder).await);
+}

@@ -1,6 +1,7 @@
 //! Blast radius of a forced unlock: nothing for a row, everything held by a session.
 
 use domain::force_release::{BlastRadius, CasualtyKind};
+use domain::format;
 use domain::observation::ObservedLock;
 use domain::reported::Reported;
 
@@ -57,9 +58,11 @@ pub(in crate::postgres) fn for_sessions(
     for lock in &related.locks {
         radius.add_lock(lock.what.clone(), lock.resource.clone());
     }
-    if related.is_cut {
+    if related.unlisted > 0 {
         radius.has_unnamed = true;
-        radius.warn("It holds even more locks: only the first thousand are listed.");
+        radius.unlisted = related.unlisted;
+        let more = format::counted(related.unlisted, "more lock", "more locks");
+        radius.warn(format!("It holds {more}: only the first thousand are listed."));
     }
     Reported::Value(radius)
 }
