@@ -118,8 +118,9 @@ async fn advisory_lock(
         .chain(holders.iter().copied())
         .collect();
     let related = record::related(link, &snapshot, &holders, &group.holders).await?;
+    let radius = blast_radius::for_sessions(&snapshot, &holders, &related);
     Ok(Inspection {
-        blast_radius: blast_radius::for_sessions(&snapshot, &holders, &related),
+        blast_radius: radius.map(blast_radius::with_reacquired_lock),
         lock: Some(group.lock(&snapshot)),
         waiters: waiters(&snapshot, &group.waiters),
         owners: truncated(group.owners(&snapshot)),

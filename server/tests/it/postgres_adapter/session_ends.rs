@@ -228,6 +228,10 @@ async fn idle_and_pooler_sessions_have_a_warning() {
         warned.iter().any(|line| line.contains("may belong to a pool")),
         "{warned:?}"
     );
+    assert!(
+        warned.iter().any(|line| line.contains("takes it again")),
+        "{warned:?}"
+    );
 }
 
 const TABLES: &str = "

@@ -13,6 +13,9 @@ use crate::postgres::snapshot::Snapshot;
 
 const NO_NOTICE: &str = "The table does not notify the holder: it finds out at its next renewal or read.";
 
+const SAME_SESSION: &str =
+    "A session that releases this lock and takes it again before the release looks the same, and is ended.";
+
 pub(in crate::postgres) fn for_row(
     lock: Option<&ObservedLock>,
     act: &RowAct,
@@ -65,6 +68,12 @@ pub(in crate::postgres) fn for_sessions(
         radius.warn(format!("It holds {more}: only the first thousand are listed."));
     }
     Reported::Value(radius)
+}
+
+/// An advisory lock is identified by its sessions.
+pub(in crate::postgres) fn with_reacquired_lock(mut radius: BlastRadius) -> BlastRadius {
+    radius.warn(SAME_SESSION);
+    radius
 }
 
 /// Without its statement: casualties are copied into the audit log, which is append-only.
