@@ -69,7 +69,7 @@ fn entry(data: &AuditEntryData) -> AnyView {
         view! { <div class="notice warning"><span>"Break-glass unlock without a second approver, not reviewed yet."</span>{act}</div> }.into_any()
     });
     let open = (row.outcome == "outcome_unknown").then(|| {
-        view! { <p class="notice is-stale">"The backend did not answer: outcome unknown. A later entry records the outcome once the lock has been read again."</p> }.into_any()
+        view! { <p class="notice is-stale">"The backend did not answer: outcome unknown. A later entry records the outcome once it is known."</p> }.into_any()
     });
     let lead = format!("{}, {}.", time_format::dated(row.at), outcome_label(&row.outcome));
     view! {
