@@ -68,7 +68,7 @@ pub struct TypedFields {
 }
 
 /// Fields that may be repeated. Any other field may be a secret and is left out.
-const REPEATED: [&str; 52] = [
+const REPEATED: [&str; 53] = [
     "act",
     "any_prefix",
     "backend",
@@ -103,6 +103,7 @@ const REPEATED: [&str; 52] = [
     "owner",
     "prefix",
     "protection",
+    "read_only",
     "reason",
     "receivers",
     "resource",
