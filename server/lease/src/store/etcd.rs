@@ -9,6 +9,7 @@
 //! restored cluster is used before the epoch is raised (`restore_guard`).
 
 mod apply;
+mod cache_updates;
 mod clock_sync;
 mod cluster;
 mod commit;
@@ -22,7 +23,6 @@ mod open;
 mod prune;
 mod reads;
 mod rejections;
-mod remembered;
 mod replica;
 mod restore_guard;
 mod snapshot;

@@ -11,9 +11,9 @@ use domain::lease::{LeaseId, StoreTime};
 use futures::future::{join, join_all};
 
 use super::EtcdStore;
+use super::cache_updates::Written;
 use super::commit::{Committed, Decision};
 use super::connection::{Link, with_timeout};
-use super::remembered::Written;
 use super::restore_guard::Basis;
 use super::snapshot::{Snapshot, SnapshotRequest};
 use super::transaction_plan::{ResourceGroup, plan_transactions};

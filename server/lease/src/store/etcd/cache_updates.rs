@@ -1,4 +1,4 @@
-//! What this replica remembers of what it has read and written: states, its waiters, and its revisions.
+//! Updates of what this replica knows without a read: states of resources, its waiters, and its own revisions.
 
 use parking_lot::MutexGuard;
 
