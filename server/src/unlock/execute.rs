@@ -31,7 +31,7 @@ pub(super) struct PendingOutcome {
 }
 
 impl PendingOutcome {
-    fn entry(&self) -> Entry {
+    pub(super) fn entry(&self) -> Entry {
         let Self {
             unlock,
             state,

@@ -4,7 +4,6 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::audit::AuditPhase;
 use domain::duration::millis;
 use domain::unlock::{EndedHolding, Unlock, UnlockState};
 
@@ -15,7 +14,6 @@ use super::limits::{
 };
 use super::store::{self, StoredUnlock, Value};
 use super::{Unlocks, audit_entries};
-use crate::audit::Entry;
 use runtime::db::Db;
 
 impl Unlocks {
@@ -208,25 +206,15 @@ impl Unlocks {
             remedy: Some("If the lock must be released now, request a new unlock.".to_owned()),
             ..EndedHolding::default()
         };
-        self.write_still_unknown(&unlock, &ending).await
+        self.write_still_unknown(&pending_outcome(unlock, UnlockState::OutcomeUnknown, ending))
+            .await
     }
 
     /// No effect if another replica was first.
-    async fn write_still_unknown(&self, unlock: &Unlock, ending: &EndedHolding) -> Result<(), sqlx::Error> {
-        let state = UnlockState::OutcomeUnknown;
-        let entry = Entry {
-            before: audit_entries::before(unlock),
-            after: audit_entries::after(state, ending),
-            ..audit_entries::entry(
-                unlock,
-                AuditPhase::Outcome,
-                state.as_str(),
-                audit_entries::system_actor(),
-            )
-        };
+    async fn write_still_unknown(&self, pending: &PendingOutcome) -> Result<(), sqlx::Error> {
         let mut tx = self.db().begin().await?;
-        let appended = self.audit.append_in(&mut tx, entry).await?;
-        if !store::explain_unknown(&mut tx, unlock, ending, appended.seq).await? {
+        let appended = self.audit.append_in(&mut tx, pending.entry()).await?;
+        if !store::explain_unknown(&mut tx, &pending.unlock, &pending.ending, appended.seq).await? {
             return Ok(());
         }
         tx.commit().await?;
