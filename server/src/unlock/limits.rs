@@ -18,7 +18,8 @@ pub const ACT_MAX: Duration = Duration::from_secs(60);
 pub const DEADLINE_SLACK: Duration = Duration::from_secs(5);
 /// Interval at which open unlocks are checked.
 pub const MAINTENANCE_INTERVAL: Duration = Duration::from_millis(500);
-/// After an unknown outcome the lock is read again after this time, and then every [`REREAD_EVERY`].
+/// After an unknown outcome the lock is read again after this time, and then every [`REREAD_EVERY`] and a tenth of the time since
+/// the outcome: the same holder may hold it for days.
 pub const REREAD_FIRST: Duration = Duration::from_secs(2);
 pub const REREAD_EVERY: Duration = Duration::from_secs(5);
 /// If the same holder is still there after this time, the unknown outcome says so. It stays unknown: the release may take effect

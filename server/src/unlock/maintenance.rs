@@ -113,7 +113,7 @@ impl Unlocks {
 
     async fn reread(&self) -> Result<(), sqlx::Error> {
         let filter = "state = 'outcome_unknown' AND ended_at IS NOT NULL AND ended_at <= $1
-            AND (reread_at IS NULL OR reread_at <= $2) ORDER BY coalesce(reread_at, 0), ended_at LIMIT $3";
+            AND (reread_at IS NULL OR reread_at + (reread_at - ended_at) / 10 <= $2) ORDER BY coalesce(reread_at, 0), ended_at LIMIT $3";
         let ago = |time: Duration| self.now_ms() - millis(time);
         let values = [
             Value::Int(ago(REREAD_FIRST)),
