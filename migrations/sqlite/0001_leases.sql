@@ -14,6 +14,9 @@ CREATE TABLE store_meta (
     -- How far the store's clock is behind the wall clock, in milliseconds: a running server does not follow a wall clock that is
     -- set ahead. The next start does, and moves the leases that have not expired along. Servers on Postgres follow its clock.
     clock_behind_ms INTEGER NOT NULL DEFAULT 0,
+    -- The counter of a resource may be behind the token of its newest lease if that lease has this id or a greater one: such a
+    -- counter is written a second later. NULL: all counters are written.
+    unwritten_from TEXT,
     -- Where the leases were moved to: a server refuses to grant from this store again.
     moved_to    TEXT
 ) STRICT;

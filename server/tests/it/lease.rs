@@ -33,5 +33,6 @@ mod store_members;
 mod token_floors;
 mod tokens;
 mod traps;
+mod unwritten_counters;
 mod upgrade;
 mod waiters;

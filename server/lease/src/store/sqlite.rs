@@ -9,6 +9,7 @@ mod open;
 mod prune;
 mod sql;
 mod store_clock;
+mod unwritten_counters;
 mod wal_limit;
 mod write;
 mod writer;
@@ -27,6 +28,7 @@ use tokio::sync::Mutex;
 use self::file_lock::FileLock;
 use self::prune::PruneQueue;
 use self::store_clock::StoreClock;
+use self::unwritten_counters::UnwrittenCounters;
 use self::writer::{Committed, Writer};
 use super::retention::LeaseRetention;
 use super::rows::{LeaseRow, StateRow, from_json, held_rows, to_json};
@@ -47,6 +49,7 @@ pub struct SqliteStore {
     writer: Mutex<WriterSlot>,
     readers: SqlitePool,
     clock: StoreClock,
+    counters: Arc<parking_lot::Mutex<UnwrittenCounters>>,
     replica: Arc<str>,
     witness: Mutex<WitnessFile>,
     grants: AtomicI64,
@@ -66,13 +69,17 @@ impl WriterSlot {
     ///
     /// # Errors
     /// The store is closed, or the file cannot be opened.
-    fn take(&mut self, path: &Path) -> Result<Writer, StoreError> {
+    fn take(
+        &mut self,
+        path: &Path,
+        counters: &Arc<parking_lot::Mutex<UnwrittenCounters>>,
+    ) -> Result<Writer, StoreError> {
         let Some(lock) = &self.lock else {
             return Err(StoreError::Down(sqlx::Error::PoolClosed));
         };
         match self.writer.take() {
             Some(writer) => Ok(writer),
-            None => Ok(Writer::new(open::writer(path)?, lock.clone())),
+            None => Ok(Writer::new(open::writer(path)?, lock.clone(), counters.clone())),
         }
     }
 }
@@ -93,11 +100,14 @@ impl SqliteStore {
     }
 
     fn write_once(&self, slot: &mut WriterSlot, operations: &[Operation]) -> Result<Committed, StoreError> {
-        let writer = slot.take(&self.path)?;
+        let writer = slot.take(&self.path, &self.counters)?;
         let range = self.prune_queue.lock().take();
         let applied = writer.apply(operations, &self.replica, &self.clock, range.as_ref());
         let is_deleted = matches!(&applied, Ok((_, committed)) if committed.is_pruned);
         self.prune_queue.lock().finish(range, is_deleted);
+        if applied.is_err() {
+            self.counters.lock().set_incomplete();
+        }
         let (writer, committed) = applied?;
         slot.writer = Some(writer);
         Ok(committed)
@@ -116,8 +126,11 @@ impl Store for SqliteStore {
     fn resource<'a>(&'a self, resource: &'a Resource) -> StoreFuture<'a, Read<ResourceView>> {
         Box::pin(async move {
             let (read_at, now) = self.clock.now();
+            let (token, lease) = self.unwritten_grant(resource).await?.unzip();
             let row: Option<String> = sqlx::query_scalar(sql::STATE)
                 .bind(resource.text())
+                .bind(token)
+                .bind(lease)
                 .fetch_optional(&self.readers)
                 .await?;
             let mut value = ResourceView::default();
@@ -255,6 +268,7 @@ impl Store for SqliteStore {
                         }
                     }
                     Err(error) => {
+                        self.counters.lock().set_incomplete();
                         self.prune_queue.lock().put_back(ranges);
                         return Err(error);
                     }
@@ -298,13 +312,27 @@ impl Store for SqliteStore {
             self.readers.close().await;
             let mut slot = self.writer.lock().await;
             // Closing the last connection checkpoints the WAL into the file.
-            slot.writer = None;
+            if let Some(writer) = slot.writer.take()
+                && let Err(error) = writer.close()
+            {
+                tracing::debug!(%error, "the next start will write the counters of the last grants");
+            }
             slot.lock = None;
         })
     }
 }
 
 impl SqliteStore {
+    /// Token and lease of the newest grant of a resource, if its counter may not be written.
+    async fn unwritten_grant(&self, resource: &Resource) -> Result<Option<(i64, String)>, StoreError> {
+        let known = self.counters.lock().read(resource);
+        if let Ok(counter) = known {
+            return Ok(counter.map(|it| (it.token.cast_signed(), it.lease.to_string())));
+        }
+        let query = sqlx::query_as(sql::UNWRITTEN_GRANT).bind(resource.text());
+        Ok(query.fetch_optional(&self.readers).await?)
+    }
+
     /// Writes the witness file if there were grants since the last write.
     async fn write_witness(&self) {
         let mut witness = self.witness.lock().await;

@@ -62,6 +62,7 @@ const SQLITE_ALONE: &[&str] = &[
     "idempotency_keys.seq",
     "store_meta.clock_behind_ms",
     "store_meta.grant_count",
+    "store_meta.unwritten_from",
 ];
 const POSTGRES_ALONE: &[&str] = &[
     "audit_append_lock.id",

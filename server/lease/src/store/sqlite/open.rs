@@ -17,6 +17,7 @@ use super::super::moved::{self, refuse_moved};
 use super::super::witness_file::WitnessFile;
 use super::file_lock::{io, lock_file};
 use super::store_clock::StoreClock;
+use super::unwritten_counters::UnwrittenCounters;
 use super::writer::Writer;
 use super::{SqliteStore, WriterSlot, sql, wal_limit};
 use crate::error::LeaseOpenError;
@@ -61,14 +62,16 @@ impl SqliteStore {
         writer.close().await.map_err(LeaseOpenError::Store)?;
         let writer = self::writer(&path).map_err(|error| LeaseOpenError::Writer(error.into()))?;
         let lock = Arc::new(lock);
+        let counters: Arc<parking_lot::Mutex<UnwrittenCounters>> = Arc::default();
         Ok(Self {
             writer: Mutex::new(WriterSlot {
-                writer: Some(Writer::new(writer, lock.clone())),
+                writer: Some(Writer::new(writer, lock.clone(), counters.clone())),
                 lock: Some(lock),
             }),
             readers,
             clock,
             replica: "local".into(),
+            counters,
             grants: AtomicI64::new(witness.grants),
             witness: Mutex::new(witness),
             prune_queue: parking_lot::Mutex::default(),
@@ -82,7 +85,7 @@ impl SqliteStore {
     /// The writer cannot be opened or queried.
     pub async fn writer_settings(&self) -> Result<(String, i64), StoreError> {
         let mut slot = self.writer.lock().await;
-        let writer = slot.take(&self.path)?;
+        let writer = slot.take(&self.path, &self.counters)?;
         let settings = writer.settings()?;
         slot.writer = Some(writer);
         Ok(settings)
@@ -102,8 +105,11 @@ pub(crate) async fn open_to_move(path: &Path) -> Result<(SqliteConnection, File)
     Ok((writer, lock))
 }
 
-/// Refuses a rewound store, and raises the tokens of a copy.
+/// Writes the counters that the last writer did not write, refuses a rewound store, and raises the tokens of a copy.
 async fn check_witness(writer: &mut SqliteConnection, path: &Path) -> Result<WitnessFile, LeaseOpenError> {
+    restore_counters(writer, sql::RESTORE_COUNTERS)
+        .await
+        .map_err(LeaseOpenError::Store)?;
     let (store_id, epoch, grants) = meta(&mut *writer).await?;
     let witness = WitnessFile {
         store_id,
@@ -128,8 +134,7 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     migrate(&mut writer).await?;
     let (store_id, epoch, grants) = meta(&mut writer).await?;
     let seen = WitnessFile::read(&path).map_or(epoch, |witness| witness.epoch.max(epoch));
-    sqlx::query(sql::REPAIR_COUNTERS)
-        .execute(&mut writer)
+    restore_counters(&mut writer, sql::REPAIR_COUNTERS)
         .await
         .map_err(LeaseOpenError::Store)?;
     raise_floor(&mut writer, seen).await?;
@@ -146,6 +151,13 @@ pub async fn raise_epoch(path: &Path) -> Result<i64, LeaseOpenError> {
     // Without it the next start would find no witness file and raise the tokens again.
     witness.write(&path).map_err(|source| io(&path, source))?;
     Ok(seen + 1)
+}
+
+async fn restore_counters(writer: &mut SqliteConnection, statement: &'static str) -> Result<(), sqlx::Error> {
+    sqlx::query(statement).execute(&mut *writer).await?;
+    let query = sqlx::query(sql::UNWRITTEN_FROM).bind(None::<String>);
+    query.execute(writer).await?;
+    Ok(())
 }
 
 /// Raises every token above any that was issued in epochs up to this one: a lost epoch above that of the file had raised

@@ -150,6 +150,42 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::store::retention::PruneDue;
+
+    #[test]
+    fn a_lease_with_an_unwritten_counter_is_kept() {
+        let connection = Connection::open_in_memory().unwrap();
+        let schema = include_str!("../../../../../migrations/sqlite/0001_leases.sql");
+        connection.execute_batch(schema).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO store_meta (only_row, store_id, epoch, token_floor, clock_ms, grant_count, unwritten_from)
+                     VALUES (1, 's', 1, 0, 0, 0, 'b');
+                 INSERT INTO leases (lease_id, resource, owner_id, issuer, fencing_token, ttl_seconds, metadata,
+                     acquired_at, expires_at, renewed_at, renewals, ended_at, ended_how)
+                     SELECT value, value, 'o', '', 1, 60, '{}', 1, 2, 1, 0, 2, 'released' FROM json_each('[\"a\",\"b\"]')",
+            )
+            .unwrap();
+        let due = PruneDue {
+            released_before: StoreTime::from_ms(10),
+            ended_before: StoreTime::from_ms(10),
+        };
+        let range = PruneRange {
+            after: String::new(),
+            through: "c".to_owned(),
+            due,
+        };
+        let kept = |unwritten_from: &str| -> Vec<String> {
+            let from = "UPDATE store_meta SET unwritten_from = ?1";
+            connection.execute(from, [unwritten_from]).unwrap();
+            delete_leases(&connection, &range).unwrap();
+            let mut names = connection.prepare("SELECT lease_id FROM leases").unwrap();
+            let names = names.query_map([], |row| row.get(0)).unwrap();
+            names.map(Result::unwrap).collect()
+        };
+        assert_eq!(kept("b"), ["b"]);
+        assert!(kept("c").is_empty());
+    }
 
     #[test]
     fn ranges_that_were_not_deleted_come_again_in_order() {

@@ -25,12 +25,19 @@ macro_rules! state {
     };
 }
 
+/// Parameters: name; token and lease of its newest grant, unless they are written.
 pub(super) const STATE: &str = concat!(
     "SELECT ",
     state!(),
     "
-     FROM resource_tokens t LEFT JOIN leases l ON l.lease_id = t.lease_id WHERE t.resource = ?1"
+     FROM (SELECT resource, max(last_token, ifnull(?2, 0)) AS last_token,
+            iif(last_token < ?2, ?3, lease_id) AS lease_id, iif(last_token < ?2, NULL, locked_until) AS locked_until
+         FROM resource_tokens WHERE resource = ?1) t LEFT JOIN leases l ON l.lease_id = t.lease_id"
 );
+
+/// Token and lease of the newest grant of a resource whose counter is perhaps not written. Reads the grants of the last seconds.
+pub(super) const UNWRITTEN_GRANT: &str = "SELECT fencing_token, lease_id FROM leases
+     WHERE lease_id >= (SELECT unwritten_from FROM store_meta) AND resource = ?1 ORDER BY fencing_token DESC LIMIT 1";
 
 /// Parameters: names, lease ids and keys as JSON arrays. Returns floor, resources of leases, states, leases that are
 /// not the newest of their resource, keys.
@@ -99,8 +106,12 @@ pub(super) const REJECTION: &str =
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 
 pub(super) const TICK: &str =
-    "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grant_count = grant_count + ?2
+    "UPDATE store_meta SET clock_ms = max(clock_ms, ?1), grant_count = grant_count + ?2, unwritten_from = ?3
      WHERE only_row = 1";
+
+/// Writes nothing if it has not changed.
+pub(super) const UNWRITTEN_FROM: &str =
+    "UPDATE store_meta SET unwritten_from = ?1 WHERE unwritten_from IS NOT ?1";
 
 /// The time to continue from after a restart.
 pub(super) const RECORDED_TIME: &str = "SELECT clock_ms, clock_behind_ms FROM store_meta";
@@ -175,8 +186,9 @@ pub(super) const REJECTIONS_OF: &str =
 pub(super) const VISITED_LEASES: &str = "SELECT json_group_array(lease_id) FROM
      (SELECT lease_id FROM leases WHERE lease_id > ?1 AND lease_id < ?2 ORDER BY lease_id LIMIT ?3)";
 
-/// `PruneRange`, then the times of `PruneDue`.
+/// `PruneRange`, then the times of `PruneDue`. A lease with an unwritten counter is kept.
 pub(super) const PRUNE_LEASES: &str = "DELETE FROM leases WHERE lease_id > ?1 AND lease_id <= ?2
+     AND lease_id < ifnull((SELECT unwritten_from FROM store_meta), '~')
      AND ended_at IS NOT NULL AND (ended_at < ?4 OR (ended_how = 'released' AND ended_at < ?3))";
 
 /// Of the oldest keys, ?2 in number, those created before ?1. Reads one row if the oldest is not due.
@@ -189,13 +201,29 @@ pub(super) const PRUNE_REJECTIONS: &str = "DELETE FROM fencing_rejections
      WHERE id < (SELECT iif(recorded_at < ?1, id + ?2, 0) FROM fencing_rejections ORDER BY id LIMIT 1)
         AND recorded_at < ?1";
 
-/// Leases with a token above their counter: the counter was restored from a backup.
+/// Leases with a token above their written counter: the counter was restored from a backup.
 pub(super) const REWOUND: &str =
     "SELECT l.resource FROM leases l LEFT JOIN resource_tokens t USING (resource)
-     WHERE l.fencing_token > max(coalesce(t.last_token, 0), (SELECT token_floor FROM store_meta)) LIMIT 1";
+     WHERE l.fencing_token > max(coalesce(t.last_token, 0), (SELECT token_floor FROM store_meta))
+        AND l.lease_id < ifnull((SELECT unwritten_from FROM store_meta), '~') LIMIT 1";
+
+macro_rules! raise_counters {
+    ($leases:literal) => {
+        concat!(
+            "INSERT INTO resource_tokens (resource, last_token, lease_id)
+             SELECT resource, max(fencing_token), lease_id FROM leases WHERE ",
+            $leases,
+            " GROUP BY resource
+             ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id,
+                locked_until = NULL
+             WHERE excluded.last_token > resource_tokens.last_token"
+        )
+    };
+}
 
 /// Raises counters to the newest token of their leases. SQLite takes the other columns from the row of the maximum.
-pub(super) const REPAIR_COUNTERS: &str = "INSERT INTO resource_tokens (resource, last_token, lease_id)
-     SELECT resource, max(fencing_token), lease_id FROM leases WHERE true GROUP BY resource
-     ON CONFLICT (resource) DO UPDATE SET last_token = excluded.last_token, lease_id = excluded.lease_id
-     WHERE excluded.last_token > resource_tokens.last_token";
+pub(super) const REPAIR_COUNTERS: &str = raise_counters!("true");
+
+/// Writes the counters that the last writer did not write. Then none is unwritten.
+pub(super) const RESTORE_COUNTERS: &str =
+    raise_counters!("lease_id >= (SELECT unwritten_from FROM store_meta)");

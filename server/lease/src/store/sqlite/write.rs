@@ -1,11 +1,12 @@
 //! Writes the changes of a batch row by row with cached prepared statements, inside its transaction.
 
-use domain::lease::{EndCause, Lease, Revocation, StoreTime};
+use domain::lease::{EndCause, Lease, LeaseId, Revocation, StoreTime};
 use domain::names::{OwnerId, Resource};
 use domain::token::FencingToken;
 use rusqlite::{CachedStatement, Connection, Params, params};
 
 use super::sql;
+use super::unwritten_counters::{CounterPlan, CounterRow};
 use crate::batch::Changes;
 use crate::store::StoreError;
 use crate::store::rows::metadata_text;
@@ -14,10 +15,11 @@ use crate::store::rows::metadata_text;
 pub(super) fn write(
     connection: &Connection,
     changes: &Changes,
+    counters: &CounterPlan,
     replica: &str,
     now: StoreTime,
 ) -> Result<(), StoreError> {
-    write_counters(connection, changes)?;
+    write_counters(connection, &counters.rows)?;
     // Endings before new leases: the unique index allows one lease without an ending per resource.
     update_leases(connection, changes)?;
     insert_leases(connection, changes)?;
@@ -25,7 +27,11 @@ pub(super) fn write(
     let grants = i64::try_from(changes.grants).unwrap_or(0);
     execute_one(
         &mut connection.prepare_cached(sql::TICK)?,
-        params![now.ms(), grants],
+        params![
+            now.ms(),
+            grants,
+            counters.unwritten_from.map(|from| from.to_string())
+        ],
     )
 }
 
@@ -49,20 +55,29 @@ fn revocation(lease: &Lease) -> Option<&Revocation> {
     }
 }
 
-fn write_counters(connection: &Connection, changes: &Changes) -> Result<(), StoreError> {
+/// No lease with a smaller id has an unwritten counter; `None`: all counters are written.
+pub(super) fn write_unwritten_from(connection: &Connection, from: Option<LeaseId>) -> Result<(), StoreError> {
+    execute(
+        connection,
+        sql::UNWRITTEN_FROM,
+        [from.map(|from| from.to_string())],
+    )
+}
+
+pub(super) fn write_counters(connection: &Connection, rows: &[CounterRow]) -> Result<(), StoreError> {
     let mut first = connection.prepare_cached(sql::FIRST_COUNTER)?;
     let mut counter = connection.prepare_cached(sql::COUNTER)?;
-    for (resource, (found, state)) in &changes.resources {
-        let name = resource.text();
-        let token = state.last_token.number().cast_signed();
-        let lease = state.lease.as_ref().map(|lease| lease.id.to_string());
-        let until = state.locked_until.map(StoreTime::ms);
-        if *found == 0 {
+    for row in rows {
+        let name = row.resource.text();
+        let token = row.token.cast_signed();
+        let lease = row.lease.map(|lease| lease.to_string());
+        let until = row.locked_until.map(StoreTime::ms);
+        if row.written == 0 {
             execute_one(&mut first, params![name, token, lease, until])?;
         } else {
             execute_one(
                 &mut counter,
-                params![name, token, lease, until, found.cast_signed()],
+                params![name, token, lease, until, row.written.cast_signed()],
             )?;
         }
     }

@@ -12,11 +12,13 @@ use std::sync::Arc;
 
 use domain::lease::StoreTime;
 use domain::tick::Tick;
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::file_lock::FileLock;
 use super::load::File;
 use super::store_clock::StoreClock;
+use super::unwritten_counters::{CountersWritten, UnwrittenCounters};
 use super::{load, open, prune, sql, write};
 use crate::batch::{BatchResult, run};
 use crate::operation::Operation;
@@ -30,6 +32,7 @@ pub(super) struct Writer {
     /// The lock of the file: held for as long as a thread uses the connection, also past the end of the store.
     lock: Arc<FileLock>,
     known: StateCache,
+    counters: Arc<Mutex<UnwrittenCounters>>,
     /// `None` until the file has been read.
     file: Option<File>,
 }
@@ -48,6 +51,7 @@ struct Decided {
     now: StoreTime,
     file: File,
     ran: BatchResult,
+    counters: CountersWritten,
 }
 
 /// A committed batch.
@@ -60,11 +64,16 @@ pub(super) struct Committed {
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, lock: Arc<FileLock>) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        lock: Arc<FileLock>,
+        counters: Arc<Mutex<UnwrittenCounters>>,
+    ) -> Self {
         Self {
             connection,
             lock,
             known: StateCache::new(),
+            counters,
             file: None,
         }
     }
@@ -99,10 +108,12 @@ impl Writer {
             now,
             file,
             mut ran,
+            counters,
         } = decided;
         let is_written = !ran.changes.is_empty();
+        let plan = self.counters.lock().plan(&ran.changes.resources, counters);
         if is_written {
-            write::write(&self.connection, &ran.changes, replica, now)?;
+            write::write(&self.connection, &ran.changes, &plan, replica, now)?;
             if let Some(range) = range {
                 prune::delete_leases(&self.connection, range)?;
             }
@@ -113,6 +124,14 @@ impl Writer {
             }
         }
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        let mut unwritten = self.counters.lock();
+        if counters == CountersWritten::All {
+            unwritten.clear();
+        }
+        if is_written {
+            unwritten.commit(plan, now);
+        }
+        drop(unwritten);
         self.file = Some(file);
         self.known.put(std::mem::take(&mut ran.after));
         let committed = Committed {
@@ -137,12 +156,15 @@ impl Writer {
         if are_keys_new {
             missing.keys.clear();
         }
+        let mut counters = CountersWritten::No;
         let file = match self.file {
             Some(file) if missing.is_empty() => {
                 loaded.floor = file.floor;
                 file
             }
             _ => {
+                self.write_all_counters()?;
+                counters = CountersWritten::All;
                 let file;
                 (file, loaded) = load::load(&self.connection, missing, loaded)?;
                 file
@@ -163,11 +185,33 @@ impl Writer {
             now,
             file,
             ran,
+            counters,
         }))
     }
 
-    /// Deletes these ranges of ended leases, and some of the idempotency keys and fencing rejections past their retention. Records
-    /// how far the store's time is behind the wall clock, in milliseconds, if that has changed.
+    /// In the open transaction, before a read of `resource_tokens`.
+    fn write_all_counters(&self) -> Result<(), StoreError> {
+        if self.file.is_some() {
+            let rows = self.counters.lock().rows();
+            write::write_counters(&self.connection, &rows)?;
+        } else {
+            let mut restore = self.connection.prepare_cached(sql::RESTORE_COUNTERS)?;
+            restore.execute([])?;
+        }
+        write::write_unwritten_from(&self.connection, None)
+    }
+
+    /// Writes all counters, so that the closed file has them.
+    pub(super) fn close(self) -> Result<(), StoreError> {
+        begin(&self.connection, self.file)?;
+        self.write_all_counters()?;
+        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+
+    /// Writes some of the counters that wait. Deletes these ranges of ended leases, and some of the idempotency keys and
+    /// fencing rejections past their retention. Records how far the store's time is behind the wall clock, in
+    /// milliseconds, if that has changed.
     pub(super) async fn maintain(
         self,
         leases: Vec<PruneRange>,
@@ -178,8 +222,10 @@ impl Writer {
             connection,
             lock,
             known,
+            counters,
             file,
         } = self;
+        let plan = counters.lock().plan_idle();
         let work = move |connection: &mut Connection| {
             connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
             if let Some(behind_ms) = behind_ms {
@@ -190,16 +236,25 @@ impl Writer {
             for range in &leases {
                 prune::delete_leases(connection, range)?;
             }
+            let is_current = is_unchanged(connection, file)?;
+            if is_current && !plan.rows.is_empty() {
+                write::write_counters(connection, &plan.rows)?;
+                write::write_unwritten_from(connection, plan.unwritten_from)?;
+            }
             let keys = prune::delete_keys(connection, keys_expired_before(now), prune::IDLE_ROWS)?;
             let rejections = prune::delete_rejections(connection, rejections_recorded_before(now))?;
             connection.prepare_cached("COMMIT")?.execute([])?;
-            Ok(keys.max(rejections))
+            Ok((keys.max(rejections), is_current.then_some(plan)))
         };
-        let ((connection, lock), deleted) = run_blocking(connection, lock, work).await?;
+        let ((connection, lock), (deleted, plan)) = run_blocking(connection, lock, work).await?;
+        if let Some(plan) = plan {
+            counters.lock().commit(plan, now);
+        }
         let writer = Self {
             connection,
             lock,
             known,
+            counters,
             file,
         };
         // Some of the numbers may be unused.
@@ -215,11 +270,18 @@ impl Writer {
 /// Begins a transaction and fails if another connection has written since the last read.
 fn begin(connection: &Connection, known: Option<File>) -> Result<(), StoreError> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-    let Some(known) = known else { return Ok(()) };
-    if load::data_version(connection)? == known.data_version {
+    if known.is_none() || is_unchanged(connection, known)? {
         return Ok(());
     }
     Err(StoreError::Conflict)
+}
+
+/// Whether the file was read, and no other connection has written it since.
+fn is_unchanged(connection: &Connection, known: Option<File>) -> Result<bool, StoreError> {
+    Ok(match known {
+        Some(known) => load::data_version(connection)? == known.data_version,
+        None => false,
+    })
 }
 
 /// Runs blocking work on a blocking thread. After an error, or without a receiver, the connection is dropped, and then the lock.
