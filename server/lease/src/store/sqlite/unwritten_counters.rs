@@ -119,8 +119,10 @@ impl UnwrittenCounters {
             // A due counter is written also if its resource is granted again: otherwise it would never be.
             let is_due = unwritten.is_some() && self.old.counters.contains_key(resource);
             let token = state.last_token.number();
+            // After several grants in one batch an earlier lease may have a smaller id than the newest.
+            let is_one_grant = loaded.checked_add(1) == Some(token);
             match &state.lease {
-                Some(lease) if !is_due && self.may_wait(written, state) => {
+                Some(lease) if is_one_grant && !is_due && self.may_wait(written, state) => {
                     let lease = lease.id;
                     let counter = UnwrittenCounter {
                         written,
