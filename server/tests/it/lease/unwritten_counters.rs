@@ -1,13 +1,16 @@
 //! An SQLite store whose counters wait to be written: in the store that a kill leaves, and for readers meanwhile.
 
+use std::time::Duration;
+
 use ::lease::LeasePrincipal;
 use ::lease::operation::{AcquireMode, AcquireOp, Operation, OperationResult};
 use ::lease::store::sqlite::{SqliteStore, inspect_store};
-use ::lease::store::{Lane, Store as _};
+use ::lease::store::{Lane, LeaseRetention, Store as _};
 use domain::lease::{LeaseId, Metadata, Scope, Ttl};
 use domain::names::{OwnerId, Resource};
 use runtime::clock::Clock;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
+use testkit::eventually;
 
 use super::lease_server::{LeaseStore, StoreKind};
 
@@ -82,6 +85,11 @@ async fn written_token(store: &LeaseStore) -> i64 {
     read.fetch_one(&mut connect(store).await).await.unwrap()
 }
 
+async fn unwritten_from(store: &LeaseStore) -> Option<String> {
+    let read = sqlx::query_scalar("SELECT unwritten_from FROM store_meta");
+    read.fetch_one(&mut connect(store).await).await.unwrap()
+}
+
 /// What a kill leaves of an open store: its file and its log.
 async fn copy(store: &LeaseStore) -> LeaseStore {
     let copied = LeaseStore::new(StoreKind::Sqlite).await;
@@ -148,11 +156,7 @@ async fn readers_know_a_counter_that_is_not_written() {
     running.close().await;
     // A closed store has them all.
     assert_eq!(written_token(&store).await, 3);
-    let from: Option<String> = sqlx::query_scalar("SELECT unwritten_from FROM store_meta")
-        .fetch_one(&mut connect(&store).await)
-        .await
-        .unwrap();
-    assert_eq!(from, None);
+    assert_eq!(unwritten_from(&store).await, None);
 }
 
 #[tokio::test]
@@ -166,6 +170,46 @@ async fn a_batch_that_reads_writes_the_counters_first() {
         "{applied:?}"
     );
     assert_eq!(written_token(&store).await, 2);
+    released(&running, 2).await;
+    assert_eq!(granted(&running, 3).await, 3);
+    running.close().await;
+}
+
+#[tokio::test]
+async fn the_counter_of_two_grants_in_one_batch_is_written() {
+    // Otherwise the first one's lease would be before `unwritten_from`, and doctor would report a rewound store.
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let running = open(&store).await;
+    assert_eq!(granted(&running, 1).await, 1);
+    let batch = [release(1), acquire(2), release(2), acquire(3)];
+    let applied = running.apply(Lane::Main, &batch).await.unwrap();
+    assert!(
+        matches!(&applied.done[3], OperationResult::Acquired { lease, .. } if lease.token.number() == 3),
+        "{applied:?}"
+    );
+    let path = store.folder.path().join("leases.db");
+    let inspected = inspect_store(&mut connect(&store).await, &path).await.unwrap();
+    assert_eq!(inspected.rewound, None);
+    assert_eq!(written_token(&store).await, 3);
+    running.close().await;
+}
+
+#[tokio::test]
+async fn an_idle_store_writes_its_counters() {
+    let retention = LeaseRetention {
+        released: Duration::from_hours(1),
+        ended: Duration::from_hours(1),
+        lifetime_max: Duration::from_hours(1),
+    };
+    let store = LeaseStore::new(StoreKind::Sqlite).await;
+    let running = with_a_waiting_counter(&store).await;
+    assert_eq!(unwritten_from(&store).await, Some(lease_id(2).to_string()));
+    eventually("the counter is written", async || {
+        running.run_maintenance(&retention).await.unwrap();
+        written_token(&store).await == 2
+    })
+    .await;
+    assert_eq!(unwritten_from(&store).await, None);
     released(&running, 2).await;
     assert_eq!(granted(&running, 3).await, 3);
     running.close().await;

@@ -35,7 +35,8 @@ pub(super) const STATE: &str = concat!(
          FROM resource_tokens WHERE resource = ?1) t LEFT JOIN leases l ON l.lease_id = t.lease_id"
 );
 
-/// Token and lease of the newest grant of a resource whose counter is perhaps not written. Reads the grants of the last seconds.
+/// Token and lease of the newest grant of a resource whose counter is perhaps not written. Reads the leases with ids since
+/// the oldest that waits: ids have the time of the request, which a waiter makes long before its grant.
 pub(super) const UNWRITTEN_GRANT: &str = "SELECT fencing_token, lease_id FROM leases
      WHERE lease_id >= (SELECT unwritten_from FROM store_meta) AND resource = ?1 ORDER BY fencing_token DESC LIMIT 1";
 

@@ -7,7 +7,7 @@
 //!
 //! Only the token and the lease of a counter wait: a first counter, and one with a lock delay, is written with its batch.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, VecDeque};
 
 use domain::lease::{LeaseId, ResourceState, StoreTime};
 use domain::names::Resource;
@@ -18,8 +18,9 @@ const WAIT_MS: i64 = 1_000;
 const STEP_ROWS: usize = 32;
 /// Counters that the maintenance task writes per transaction.
 const IDLE_ROWS: usize = 512;
-/// With more of them, a batch writes its counters itself.
-const ENTRIES_MAX: usize = 65_536;
+/// With more of them, a batch writes its counters itself. A batch that reads writes all of them first, so this bounds how
+/// much longer it takes.
+const WAITING_MAX: usize = 2_048;
 
 /// The newest grant of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(super) struct CounterPlan {
     /// For `store_meta`.
     pub(super) unwritten_from: Option<LeaseId>,
     deferred: Vec<(Resource, UnwrittenCounter)>,
+    /// How many of the due counters it writes, or need not be written any more.
+    due_count: usize,
 }
 
 /// Which counters a transaction has already written.
@@ -57,20 +60,24 @@ pub(super) enum CountersWritten {
     All,
 }
 
-#[derive(Default)]
-struct Generation {
-    counters: BTreeMap<Resource, UnwrittenCounter>,
-    /// No lease with a token above its counter has a smaller id.
-    from: Option<LeaseId>,
+/// A counter, and when its newest grant was.
+struct Waiting {
+    counter: UnwrittenCounter,
+    generation: u64,
 }
 
 #[derive(Default)]
 pub(super) struct UnwrittenCounters {
-    /// Grants of the last second.
-    young: Generation,
-    /// Counters that the next batches write.
-    old: Generation,
+    waiting: hashbrown::HashMap<Resource, Waiting>,
+    /// Increased every second. Counters of an earlier one are due.
+    generation: u64,
     turned_at: StoreTime,
+    /// No lease of this generation with a token above its counter has a smaller id.
+    young_from: Option<LeaseId>,
+    /// Counters that the next batches write, by name. Some may have been written or granted again since.
+    due: VecDeque<Resource>,
+    /// As `young_from`, of the due counters.
+    due_from: Option<LeaseId>,
     /// Whether these are all: not before the first batch of a writer, and not after a batch whose outcome is unknown.
     is_complete: bool,
 }
@@ -79,19 +86,10 @@ impl UnwrittenCounters {
     /// For a reader: the counter of a resource if it is not written. `Err` if only the leases in the store show it.
     pub(super) fn read(&self, resource: &Resource) -> Result<Option<UnwrittenCounter>, Incomplete> {
         if self.is_complete {
-            Ok(self.find(resource))
+            Ok(self.waiting.get(resource).map(|waiting| waiting.counter))
         } else {
             Err(Incomplete)
         }
-    }
-
-    fn find(&self, resource: &Resource) -> Option<UnwrittenCounter> {
-        let young = self.young.counters.get(resource);
-        young.or_else(|| self.old.counters.get(resource)).copied()
-    }
-
-    fn len(&self) -> usize {
-        self.young.counters.len() + self.old.counters.len()
     }
 
     /// Call when a transaction has failed.
@@ -99,11 +97,11 @@ impl UnwrittenCounters {
         self.is_complete = false;
     }
 
-    /// All of them, to be written before a read.
+    /// All of them, to be written before a read; by name, so that they share pages.
     pub(super) fn rows(&self) -> Vec<CounterRow> {
-        // A resource is in one generation only.
-        let counters = self.old.counters.iter().chain(&self.young.counters);
-        counters.map(row).collect()
+        let mut rows: Vec<_> = self.waiting.iter().map(row).collect();
+        rows.sort_unstable_by(|one, other| one.resource.cmp(&other.resource));
+        rows
     }
 
     /// What a batch with these changes writes. The changes have the counters as loaded, and the new states.
@@ -112,12 +110,18 @@ impl UnwrittenCounters {
         changes: &HashMap<Resource, (u64, ResourceState)>,
         already: CountersWritten,
     ) -> CounterPlan {
-        let mut plan = CounterPlan::default();
+        let mut plan = CounterPlan {
+            deferred: Vec::with_capacity(changes.len()),
+            ..CounterPlan::default()
+        };
         for (resource, (loaded, state)) in changes {
-            let unwritten = self.find(resource).filter(|_| already == CountersWritten::No);
-            let written = unwritten.map_or(*loaded, |counter| counter.written);
+            let waiting = match already {
+                CountersWritten::No => self.waiting.get(resource),
+                CountersWritten::All => None,
+            };
+            let written = waiting.map_or(*loaded, |waiting| waiting.counter.written);
             // A due counter is written also if its resource is granted again: otherwise it would never be.
-            let is_due = unwritten.is_some() && self.old.counters.contains_key(resource);
+            let is_due = waiting.is_some_and(|waiting| self.is_due(waiting));
             let token = state.last_token.number();
             // After several grants in one batch an earlier lease may have a smaller id than the newest.
             let is_one_grant = loaded.checked_add(1) == Some(token);
@@ -143,7 +147,7 @@ impl UnwrittenCounters {
         plan.unwritten_from = plan.deferred.iter().map(|(_, counter)| counter.lease).min();
         if already == CountersWritten::No {
             let step_rows = STEP_ROWS.max(2 * plan.deferred.len());
-            self.plan_old(&mut plan, changes, step_rows);
+            self.plan_due(&mut plan, changes, step_rows);
         }
         plan
     }
@@ -151,7 +155,7 @@ impl UnwrittenCounters {
     /// What the maintenance task writes.
     pub(super) fn plan_idle(&self) -> CounterPlan {
         let mut plan = CounterPlan::default();
-        self.plan_old(&mut plan, &HashMap::new(), IDLE_ROWS);
+        self.plan_due(&mut plan, &HashMap::new(), IDLE_ROWS);
         plan
     }
 
@@ -160,56 +164,69 @@ impl UnwrittenCounters {
             .lease
             .as_ref()
             .is_some_and(|lease| lease.token == state.last_token);
-        written > 0 && is_granted && state.locked_until.is_none() && self.len() < ENTRIES_MAX
+        written > 0 && is_granted && state.locked_until.is_none() && self.waiting.len() < WAITING_MAX
     }
 
-    /// Adds some of the old counters that do not change.
-    fn plan_old(
+    const fn is_due(&self, waiting: &Waiting) -> bool {
+        waiting.generation < self.generation
+    }
+
+    /// Adds some of the due counters that do not change.
+    fn plan_due(
         &self,
         plan: &mut CounterPlan,
         changes: &HashMap<Resource, (u64, ResourceState)>,
         step_rows: usize,
     ) {
-        let mut old = self.old.counters.iter();
-        let unchanged = old
-            .by_ref()
-            .filter(|(resource, _)| !changes.contains_key(*resource));
-        plan.rows.extend(unchanged.take(step_rows).map(row));
-        let remaining = old.next().and(self.old.from);
-        let from = [plan.unwritten_from, remaining, self.young.from];
+        let rows_max = plan.rows.len() + step_rows;
+        for resource in &self.due {
+            if plan.rows.len() == rows_max {
+                break;
+            }
+            plan.due_count += 1;
+            let entry = self.waiting.get_key_value(resource);
+            let due = entry.filter(|(name, waiting)| self.is_due(waiting) && !changes.contains_key(*name));
+            plan.rows.extend(due.map(row));
+        }
+        let remaining = (plan.due_count < self.due.len()).then_some(self.due_from);
+        let from = [plan.unwritten_from, remaining.flatten(), self.young_from];
         plan.unwritten_from = from.into_iter().flatten().min();
     }
 
     /// Call after the commit of a transaction that has written all of them.
     pub(super) fn clear(&mut self) {
-        self.young = Generation::default();
-        self.old = Generation::default();
+        self.waiting.clear();
+        self.due.clear();
+        self.young_from = None;
+        self.due_from = None;
         self.is_complete = true;
     }
 
     /// Call after the commit.
     pub(super) fn commit(&mut self, plan: CounterPlan, now: StoreTime) {
         for row in &plan.rows {
-            self.remove(&row.resource);
+            self.waiting.remove(&row.resource);
         }
         for (resource, counter) in plan.deferred {
-            self.remove(&resource);
-            self.young.from = Some(
-                self.young
-                    .from
-                    .map_or(counter.lease, |from| from.min(counter.lease)),
-            );
-            self.young.counters.insert(resource, counter);
+            let from = self.young_from.get_or_insert(counter.lease);
+            *from = counter.lease.min(*from);
+            let generation = self.generation;
+            self.waiting.insert(resource, Waiting { counter, generation });
         }
-        if self.old.counters.is_empty() && now.since(self.turned_at) >= WAIT_MS {
-            self.old = std::mem::take(&mut self.young);
-            self.turned_at = now;
+        self.due.drain(..plan.due_count);
+        if self.due.is_empty() && now.since(self.turned_at) >= WAIT_MS {
+            self.turn(now);
         }
     }
 
-    fn remove(&mut self, resource: &Resource) {
-        self.young.counters.remove(resource);
-        self.old.counters.remove(resource);
+    /// All that wait become due.
+    fn turn(&mut self, now: StoreTime) {
+        let mut due: Vec<_> = self.waiting.keys().cloned().collect();
+        due.sort_unstable();
+        self.due = due.into();
+        self.due_from = self.young_from.take();
+        self.generation += 1;
+        self.turned_at = now;
     }
 }
 
@@ -217,7 +234,7 @@ impl UnwrittenCounters {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Incomplete;
 
-fn row((resource, counter): (&Resource, &UnwrittenCounter)) -> CounterRow {
+fn row((resource, Waiting { counter, .. }): (&Resource, &Waiting)) -> CounterRow {
     CounterRow {
         resource: resource.clone(),
         written: counter.written,

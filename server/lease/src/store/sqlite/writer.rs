@@ -111,9 +111,9 @@ impl Writer {
             counters,
         } = decided;
         let is_written = !ran.changes.is_empty();
-        let plan = self.counters.lock().plan(&ran.changes.resources, counters);
-        if is_written {
-            write::write(&self.connection, &ran.changes, &plan, replica, now)?;
+        let plan = is_written.then(|| self.counters.lock().plan(&ran.changes.resources, counters));
+        if let Some(plan) = &plan {
+            write::write(&self.connection, &ran.changes, plan, replica, now)?;
             if let Some(range) = range {
                 prune::delete_leases(&self.connection, range)?;
             }
@@ -128,7 +128,7 @@ impl Writer {
         if counters == CountersWritten::All {
             unwritten.clear();
         }
-        if is_written {
+        if let Some(plan) = plan {
             unwritten.commit(plan, now);
         }
         drop(unwritten);
@@ -237,7 +237,7 @@ impl Writer {
                 prune::delete_leases(connection, range)?;
             }
             let is_current = is_unchanged(connection, file)?;
-            if is_current && !plan.rows.is_empty() {
+            if is_current {
                 write::write_counters(connection, &plan.rows)?;
                 write::write_unwritten_from(connection, plan.unwritten_from)?;
             }

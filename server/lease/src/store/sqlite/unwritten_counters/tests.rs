@@ -82,7 +82,10 @@ fn grants_of_one_second_cost_one_row() {
     );
     assert_eq!(counters.read(&resource("r")).unwrap().unwrap().token, 9);
     assert_eq!(batch(&mut counters, [grant("t", 1)].into(), WAIT_MS).0.len(), 2);
-    assert_eq!((counters.read(&resource("r")), counters.len()), (Ok(None), 0));
+    assert_eq!(
+        (counters.read(&resource("r")), counters.waiting.len()),
+        (Ok(None), 0)
+    );
     assert_eq!(
         batch(&mut counters, [grant("u", 1)].into(), WAIT_MS),
         (vec![(0, 1)], None)
@@ -99,7 +102,7 @@ fn a_due_counter_is_written_also_if_granted_again() {
         batch(&mut counters, [grant("r", 4)].into(), WAIT_MS),
         (vec![(1, 4), (2, 3)], None)
     );
-    assert_eq!(counters.len(), 0);
+    assert_eq!(counters.waiting.len(), 0);
 }
 
 #[test]
@@ -140,5 +143,32 @@ fn a_batch_writes_more_counters_than_it_adds() {
     assert_eq!(plan.rows.len(), 200);
     // In the order of names, and all of them at once when nothing else happens.
     assert!(plan.rows.is_sorted_by_key(|row| row.resource.clone()));
-    assert_eq!(counters.plan_idle().rows.len(), IDLE_ROWS);
+    let idle = counters.plan_idle();
+    assert_eq!(idle.rows.len(), IDLE_ROWS);
+    // Of the others no lease is before this, or a kill would lose their counters.
+    assert_eq!(idle.unwritten_from, Some(id(2)));
+}
+
+#[test]
+fn beyond_the_limit_counters_do_not_wait() {
+    let mut counters = current();
+    let grants = (0..WAITING_MAX).map(|name| grant(&name.to_string(), 2));
+    batch(&mut counters, grants.collect(), 0);
+    assert_eq!(counters.waiting.len(), WAITING_MAX);
+    assert_eq!(batch(&mut counters, [grant("r", 2)].into(), 0).0, [(1, 2)]);
+    assert_eq!(counters.waiting.len(), WAITING_MAX);
+}
+
+#[test]
+fn nothing_is_unwritten_after_the_last_counter_was_written_for_another_reason() {
+    let mut counters = current();
+    batch(&mut counters, [grant("r", 2)].into(), 0);
+    let (name, (_, mut state)) = grant("r", 2);
+    state.locked_until = Some(START.plus(5_000));
+    let plan = counters.plan(&[(name, (2, state))].into(), CountersWritten::No);
+    counters.commit(plan, START.plus(WAIT_MS));
+    assert_eq!(
+        (counters.waiting.len(), counters.plan_idle().unwritten_from),
+        (0, None)
+    );
 }
