@@ -49,16 +49,6 @@ pub(super) struct StateRow(
 pub(super) struct KeyRowDto(String, String, String, Option<LeaseId>, bool, i64);
 
 #[derive(Debug, Serialize)]
-struct KeyWrite<'a> {
-    issuer: &'a str,
-    key: &'a str,
-    fingerprint: &'a str,
-    lease_id: Option<LeaseId>,
-    is_claimed: bool,
-    created_at: i64,
-}
-
-#[derive(Debug, Serialize)]
 struct JoinWrite<'a> {
     waiter_id: LeaseId,
     resource: String,
@@ -79,11 +69,10 @@ struct RejectionWrite<'a> {
     recorded_at: i64,
 }
 
-/// Rows of a batch other than counters and leases, one JSON text per kind; `None` for an empty
+/// Rows of a batch other than counters, leases and keys, one JSON text per kind; `None` for an empty
 /// kind.
 #[derive(Default)]
 pub(super) struct Writes {
-    pub(super) keys: Option<String>,
     pub(super) unbound: Option<String>,
     pub(super) left: Option<String>,
     pub(super) joined: Option<String>,
@@ -91,11 +80,6 @@ pub(super) struct Writes {
 }
 
 pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result<Writes, StoreError> {
-    let keys: Vec<KeyWrite<'_>> = changes
-        .keys
-        .iter()
-        .map(|(name, row)| key_write(name, row))
-        .collect();
     let unbound: Vec<[&str; 2]> = changes
         .unbound
         .iter()
@@ -119,7 +103,6 @@ pub(super) fn writes(changes: &Changes, replica: &str, now: StoreTime) -> Result
         recorded_at: now.ms(),
     });
     Ok(Writes {
-        keys: some_json(&keys)?,
         unbound: some_json(&unbound)?,
         left: some_json(&changes.left)?,
         joined: some_json(&joined.collect::<Vec<_>>())?,
@@ -140,17 +123,6 @@ pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, StoreE
 
 pub(super) fn from_json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| StoreError::Corrupt(error.to_string()))
-}
-
-fn key_write<'a>(name: &'a KeyName, row: &'a KeyRow) -> KeyWrite<'a> {
-    KeyWrite {
-        issuer: &name.issuer,
-        key: &name.key,
-        fingerprint: &row.fingerprint,
-        lease_id: row.lease,
-        is_claimed: row.is_claimed,
-        created_at: row.created_at.ms(),
-    }
 }
 
 impl LeaseRow {

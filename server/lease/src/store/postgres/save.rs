@@ -43,6 +43,36 @@ struct NewLeases {
     rest: Changed,
 }
 
+/// In the order of their names, so that batches do not wait for each other in a circle.
+#[derive(Default)]
+struct Keys {
+    name: Vec<String>,
+    issuer: Vec<String>,
+    fingerprint: Vec<String>,
+    lease_id: Vec<Option<String>>,
+    is_claimed: Vec<bool>,
+    created_at: Vec<i64>,
+}
+
+impl Keys {
+    fn of(changes: &Changes) -> Self {
+        let mut rows: Vec<_> = changes.keys.iter().collect();
+        rows.sort_unstable_by(|(one, _), (other, _)| {
+            (&one.issuer, &one.key).cmp(&(&other.issuer, &other.key))
+        });
+        let mut keys = Self::default();
+        for (name, row) in rows {
+            keys.name.push(name.key.to_string());
+            keys.issuer.push(name.issuer.to_string());
+            keys.fingerprint.push(row.fingerprint.to_string());
+            keys.lease_id.push(row.lease.map(|lease| lease.to_string()));
+            keys.is_claimed.push(row.is_claimed);
+            keys.created_at.push(row.created_at.ms());
+        }
+        keys
+    }
+}
+
 impl Changed {
     fn push(&mut self, lease: &Lease) {
         let revocation = match lease.ending.as_ref().map(|ending| &ending.how) {
@@ -120,6 +150,7 @@ pub(super) async fn save(
     let SaveRequest { seen, changes, .. } = request;
     let writes = writes(changes, request.replica, request.decided_at)?;
     let (counters, changed, new_leases) = columns(changes);
+    let keys = Keys::of(changes);
     let mut query = sqlx::query_as(sql::SAVE)
         .bind(request.decided_at.ms())
         .bind(request.max_age_ms)
@@ -156,13 +187,25 @@ pub(super) async fn save(
         .bind(new_leases.fencing_token)
         .bind(new_leases.metadata)
         .bind(new_leases.acquired_at)
-        .bind(writes.keys)
+        .bind(keys.name)
+        .bind(keys.issuer)
+        .bind(keys.fingerprint)
+        .bind(keys.lease_id)
+        .bind(keys.is_claimed)
+        .bind(keys.created_at)
         .bind(seen.are_keys_new)
         .bind(writes.unbound)
         .bind(writes.left)
         .bind(writes.joined)
         .bind(writes.rejections);
-    let (store_now, conflict): (Option<i64>, Option<String>) = query.fetch_one(connection).await?;
+    let saved = query.fetch_one(connection).await;
+    let (store_now, conflict): (Option<i64>, Option<String>) = match saved {
+        // A key that was taken for a new one.
+        Err(sqlx::Error::Database(error)) if error.constraint() == Some("idempotency_keys_pkey") => {
+            return Err(StoreError::Conflict);
+        }
+        saved => saved?,
+    };
     match (store_now, conflict) {
         (Some(store_now), None) => Ok(StoreTime::from_ms(store_now)),
         (_, conflict) => {

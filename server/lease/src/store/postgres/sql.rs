@@ -129,7 +129,8 @@ pub(super) const LEASES: &str = concat!(
 /// The function is in migrations/postgres/0001_leases.sql.
 pub(super) const SAVE: &str = "SELECT store_now, conflict FROM save_lease_batch($1, $2, $3, $4, $5, $6, $7, $8, $9,
     $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31,
-    $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42::json, $43, $44::json, $45::json, $46::json, $47::json)";
+    $32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49::json, $50::json, $51::json,
+    $52::json)";
 
 pub(super) const QUEUE: &str = concat!(
     "SELECT w.owner_id, w.waiting_since FROM ",
