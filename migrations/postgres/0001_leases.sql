@@ -278,7 +278,9 @@ BEGIN
     IF rejections IS NOT NULL THEN
         INSERT INTO fencing_rejections (resource, fencing_token, highest_token, owner_id, source, reason, at,
             recorded_at)
-        SELECT v.resource, v.fencing_token, v.highest_token, v.owner_id, v.source, v.reason, v.at, v.recorded_at
+        -- The batch's estimate of the time may be ahead by some milliseconds.
+        SELECT v.resource, v.fencing_token, v.highest_token, v.owner_id, v.source, v.reason, least(v.at, store_now),
+            least(v.recorded_at, store_now)
         FROM json_to_recordset(rejections)
             AS v(resource text, fencing_token bigint, highest_token bigint, owner_id text, source text, reason text,
                 at bigint, recorded_at bigint);
