@@ -160,7 +160,7 @@ fn beyond_the_limit_counters_do_not_wait() {
 }
 
 #[test]
-fn nothing_is_unwritten_after_the_last_counter_was_written_for_another_reason() {
+fn no_bound_remains_after_its_last_counter_was_written() {
     let mut counters = current();
     batch(&mut counters, [grant("r", 2)].into(), 0);
     let (name, (_, mut state)) = grant("r", 2);
