@@ -55,7 +55,7 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(changes: &Changes) -> Self {
+    fn from_changes(changes: &Changes) -> Self {
         let mut rows: Vec<_> = changes.keys.iter().collect();
         rows.sort_unstable_by(|(one, _), (other, _)| {
             (&one.issuer, &one.key).cmp(&(&other.issuer, &other.key))
@@ -150,7 +150,7 @@ pub(super) async fn save(
     let SaveRequest { seen, changes, .. } = request;
     let writes = writes(changes, request.replica, request.decided_at)?;
     let (counters, changed, new_leases) = columns(changes);
-    let keys = Keys::of(changes);
+    let keys = Keys::from_changes(changes);
     let mut query = sqlx::query_as(sql::SAVE)
         .bind(request.decided_at.ms())
         .bind(request.max_age_ms)
