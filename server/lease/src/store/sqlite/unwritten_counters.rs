@@ -188,8 +188,9 @@ impl UnwrittenCounters {
             let due = entry.filter(|(name, waiting)| self.is_due(waiting) && !changes.contains_key(*name));
             plan.rows.extend(due.map(row));
         }
-        let remaining = (plan.due_count < self.due.len()).then_some(self.due_from);
-        let from = [plan.unwritten_from, remaining.flatten(), self.young_from];
+        let is_rest_due = plan.due_count < self.due.len();
+        let due_from = self.due_from.filter(|_| is_rest_due);
+        let from = [plan.unwritten_from, due_from, self.young_from];
         plan.unwritten_from = from.into_iter().flatten().min();
     }
 

@@ -41,6 +41,13 @@ fn grant(name: &str, token: u8) -> (Resource, (u64, ResourceState)) {
     (resource(name), (u64::from(token) - 1, state))
 }
 
+/// The lock delay of a forced unlock of the lease with a token.
+fn lock_delay(name: &str, token: u8) -> (Resource, (u64, ResourceState)) {
+    let (name, (_, mut state)) = grant(name, token);
+    state.locked_until = Some(START.plus(5_000));
+    (name, (u64::from(token), state))
+}
+
 /// One batch; returns the tokens of the rows it writes, with those they replace, and where unwritten counters begin.
 fn batch(
     counters: &mut UnwrittenCounters,
@@ -109,9 +116,9 @@ fn a_due_counter_is_written_also_if_granted_again() {
 fn a_lock_delay_is_written_with_its_batch() {
     let mut counters = current();
     batch(&mut counters, [grant("r", 2)].into(), 0);
-    let (name, (_, mut state)) = grant("r", 2);
-    state.locked_until = Some(START.plus(5_000));
-    let plan = counters.plan(&[(name.clone(), (2, state))].into(), CountersWritten::No);
+    let delayed = lock_delay("r", 2);
+    let name = delayed.0.clone();
+    let plan = counters.plan(&[delayed].into(), CountersWritten::No);
     assert_eq!((plan.rows[0].written, plan.rows[0].token), (1, 2));
     assert_eq!(plan.rows[0].locked_until, Some(START.plus(5_000)));
     counters.commit(plan, START);
@@ -163,10 +170,7 @@ fn beyond_the_limit_counters_do_not_wait() {
 fn no_bound_remains_after_its_last_counter_was_written() {
     let mut counters = current();
     batch(&mut counters, [grant("r", 2)].into(), 0);
-    let (name, (_, mut state)) = grant("r", 2);
-    state.locked_until = Some(START.plus(5_000));
-    let plan = counters.plan(&[(name, (2, state))].into(), CountersWritten::No);
-    counters.commit(plan, START.plus(WAIT_MS));
+    batch(&mut counters, [lock_delay("r", 2)].into(), WAIT_MS);
     assert_eq!(
         (counters.waiting.len(), counters.plan_idle().unwritten_from),
         (0, None)
